@@ -43,7 +43,7 @@ from tools.installation import (  # noqa: E402 - see above
     unbuilt,
 )
 
-# If it is set, every process that a test starts compiles all of its imports again: seconds for jax.
+# If this variable is set, every process that a test starts compiles all of its imports: seconds for jax.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 nox.needs_version = ">=2026.2"
 nox.options.default_venv_backend = "uv|virtualenv"
@@ -135,7 +135,7 @@ def arrows(session: nox.Session) -> None:
 def hatch(session: nox.Session) -> None:
     """Create the environment of `hatch shell`, with the torch of `tests`, and run a share of the tests in it."""
     session.install(*group("build"))
-    # hatch creates its own environment inside the session's; without this it would use nox's.
+    # hatch creates an environment inside the session's; without these variables it would use the session's.
     own = {"VIRTUAL_ENV": None, "UV_PYTHON": None, "HATCH_DATA_DIR": str(session.env_dir.resolve() / "hatch")}
     session.run("hatch", "run", "pytest", *(session.posargs or QUICK), env=own)
 
@@ -171,7 +171,7 @@ def build(session: nox.Session) -> None:
     house = ROOT / "dist"
     shutil.rmtree(house, ignore_errors=True)
     session.install("pip", *group("build"))
-    # hatch creates an environment for the build; without this it would use nox's.
+    # hatch creates an environment for the build; without these variables it would use the session's.
     own_environment = {"VIRTUAL_ENV": None, "UV_PYTHON": None, "HATCH_DATA_DIR": str(temporary(session, "hatch"))}
     for name in PACKAGES:
         with session.chdir(ROOT / "packages" / name):
@@ -382,7 +382,7 @@ def bench(session: nox.Session) -> None:
     for script in session.posargs or sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("benchmarks/bench_*.py")):
         try:
             session.run("python", script, env={"PYPTX_OLDER_PYTHON": python})
-        except nox.command.CommandFailed:  # run the others all the same
+        except nox.command.CommandFailed:  # run the other benchmarks nevertheless
             missed.append(script)
     if missed:
         session.error(f"targets missed in {', '.join(missed)}")

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 BFLOAT16, E4M3 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn
 MOST_FOR_CHECKS = 3.0
-TRACING = 0.020  # seconds
+TRACING = 0.020  # maximum seconds to trace and emit a GEMM
 HEIGHTS = count(1024, 128)  # M of traced GEMMs, a new one per trace: a kernel caches one trace per size
 
 
@@ -75,7 +75,7 @@ def drawn(*shapes: tuple[int, ...], dtype: Any = BFLOAT16) -> list[Any]:  # noqa
 
 
 def of(*shapes: tuple[int, ...], dtype: Any = BFLOAT16) -> Callable[[Any], Arrays]:  # noqa: ANN401 - as above
-    """Return a function of an example's module (unused) that draws arrays of these shapes."""
+    """Return a function that ignores its argument, an example's module, and draws arrays of these shapes."""
     return lambda _: drawn(*shapes, dtype=dtype)
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 CORPUS = ROOT / "corpus"
-SIZES = (10_000, 50_000, 100_000)  # lines
+SIZES = (10_000, 50_000, 100_000)  # numbers of lines of the longer modules
 PROMISED = {"MB/s": 3.0, "MB": 300.0, "growth": 1.5}
 """Targets of the benchmark; `growth` is the maximum ratio of the longest module's time per line to the shortest's."""
 
@@ -119,7 +119,7 @@ def best(codes: list[CodeType], repeat: int) -> Cost:
 
 
 def best_apart(codes: list[CodeType], repeat: int) -> Cost:
-    """Write a module in `repeat` new processes, each after a short module; the memory is the largest peak of them."""
+    """Write a module in `repeat` new processes, each after a short module; the memory is the largest of their peaks."""
     with tempfile.NamedTemporaryFile() as file:
         file.write(marshal.dumps((compiled(long_text(10, 1)), codes)))
         file.flush()

@@ -251,7 +251,7 @@ def _widened(bits: NDArray[np.uint16]) -> NDArray[np.float32]:
     return (bits.astype(np.uint32) << 16).view(np.float32)
 
 
-# --- scan: every CTA reads the state of the preceding CTA until it has published its sum -------------------------
+# --- scan: every CTA polls the state of the preceding CTA until that CTA has published its sum --------------------
 
 BLOCKS = 300
 _LOOK_BACK = f"""\
@@ -382,7 +382,7 @@ def main() -> None:
     """Measure every case without and with checks; print a line for each."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeat", type=int, default=7)
-    parser.add_argument("--profile", action="store_true", help="print where the time goes instead")
+    parser.add_argument("--profile", action="store_true", help="print a profile instead of times")
     arguments = parser.parse_args()
     if arguments.profile:
         for case in CASES:

@@ -129,7 +129,7 @@ def main() -> None:
     """Measure the GEMM without and with checks; print the times."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeat", type=int, default=15)
-    parser.add_argument("--profile", choices=("none", "all"), help="print where the time goes instead")
+    parser.add_argument("--profile", choices=("none", "all"), help="print a profile instead of times")
     arguments = parser.parse_args()
     random = np.random.default_rng(1)
     a, b = (random.standard_normal((SIZE, SIZE)).astype(ml_dtypes.bfloat16) for _ in range(2))

@@ -31,7 +31,7 @@ CORPUS = Path(__file__).resolve().parents[1] / "corpus"
 PROMISED = {"plain, not verified": 1.5, "plain": 0.7, "sugar": 0.4}
 """Minimum MB of PTX transpiled per second, by transpiler settings."""
 LONG = 5_000_000  # bytes of PTX in the long module
-MOST_MEMORY = 300.0  # MB
+MOST_MEMORY = 300.0  # maximum MB of memory to transpile the long module
 
 
 def modules(every: int) -> list[tuple[str, bool]]:

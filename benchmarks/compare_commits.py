@@ -91,7 +91,7 @@ def checked_out(commit: str) -> Iterator[Path]:
 
 
 def measure(before: Tree, now: Tree, case: str, checks: str, runs: int) -> tuple[float, float, float]:
-    """Return the best seconds of both commits, and the median ratio of adjacent runs; each first run is discarded."""
+    """Return the best seconds of both commits, and the median ratio of adjacent runs; both first runs are discarded."""
     pairs = [(before.seconds(case, checks), now.seconds(case, checks)) for _ in range(runs + 1)][1:]
     return *(min(each) for each in zip(*pairs, strict=True)), statistics.median(new / old for old, new in pairs)
 

@@ -18,5 +18,5 @@ def _refused() -> frozenset[str]:
 
 
 def refused(path: Path) -> bool:
-    """Return whether ptxas rejects a module; the table rejects it too, so the tests transpile it unchecked."""
+    """Return whether ptxas rejects a module; the instruction table rejects it too, so tests transpile it unchecked."""
     return path.relative_to(CORPUS).as_posix() in _refused()

@@ -21,7 +21,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def contracts() -> dict[str, list[str]]:
-    """Return the layers of each package, highest first, from the contracts whose modules all lie directly in it."""
+    """Return the layers of each package, highest first, from contracts about the package's direct modules."""
     rows = read(ROOT / "pyproject.toml")["tool"]["importlinter"]["contracts"]
     found: dict[str, list[str]] = {}
     for layers in (row["layers"] for row in rows if row["type"] == "layers"):

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.scaled
 
-MOST, PLANNED = 2, 8  # default numbers of modules per producer: transpiled, planned
-NEAR = 6  # statements
+MOST, PLANNED = 2, 8  # default numbers of modules per producer: transpiled; planned, but not printed
+NEAR = 6  # maximum statements between a poll and a branch of its loop
 
 
 def some(folder: str, turn: int) -> list[Path]:

@@ -127,7 +127,7 @@ def package(tmp_path: Path) -> Path:
         "import acme.room.wall\n",
         "def ask():\n    return import_module('acme.one')\n",
     ],
-    ids=["in a function", "by its full name", "through the front door", "from a parent package", "by name"],
+    ids=["in a function", "by its full name", "through the package's __init__", "from a parent package", "by name"],
 )
 def test_a_circle_is_found_whichever_way_it_closes(package: Path, back: str) -> None:
     late = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from acme.one import shown\n"

@@ -1,4 +1,4 @@
-"""Hopper's transpiler rules, each with one wrong rewrite at a time: only this one is rejected, and the PTX is right.
+"""Hopper's transpiler rules, with one wrong rewrite at a time: only the wrong one is rejected, and the PTX is right.
 
 By default one module is tested for each rule, with `PYPTX_KERNELS=all` all of them.
 """

@@ -38,7 +38,7 @@ pytestmark = pytest.mark.scaled
 
 ONE_OF = 40  # one of this many modules is tested by default
 LEAST = full(300, default=15)
-SITES = 3  # maximum wrong rewrites per module, one per function, because its rewrites interact
+SITES = 3  # maximum wrong rewrites per module, one per function, because rewrites of one function interact
 MANY = 6  # maximum wrong rewrites in one function
 NUMBER = re.compile(r"(?<=[\[(, ])\d+(?=[\]),])", re.ASCII)
 CALL = re.compile(r"(?:ptx\.inst\.|[a-z]\w*\()", re.ASCII)  # call of an instruction, or of a printed function

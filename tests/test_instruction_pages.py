@@ -19,7 +19,7 @@ from pyptx_ir.syntax.operands import Register
 PAGES = Path(__file__).parents[1] / "docs" / "instructions"
 INDEX = (PAGES / "index.md").read_text(encoding="utf-8")
 LISTED = re.findall(r"^\| \[`([^`]+)`\]\(([^)]+)\) \| (.*) \|$", INDEX, re.MULTILINE)
-EXAMPLES = re.compile(r"```pyptx\n(?P<ptx>[^`]*)```\n\nThe same in Python:\n\n```py\n(?P<python>[^`]*)```")
+EXAMPLES = re.compile(r"```pyptx\n(?P<ptx>[^`]*)```\n\nThe same instructions in Python:\n\n```py\n(?P<python>[^`]*)```")
 ENTRIES = [entry for entry in entries(manager().instructions()) if entry.chapter != ELSEWHERE]
 REGISTER = re.compile(r"%([a-z]\w*)")
 

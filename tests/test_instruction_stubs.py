@@ -65,7 +65,7 @@ def differences(state: State, place: StubClass, seen: set[tuple[int, StubClass]]
         yield f"{place} has {sorted(members)} after {state.spelling}"
         return
     if bool(state.accepted) != ("__call__" in members or not place[1]):
-        yield f"{place} can be called, or not, unlike {state.spelling}"
+        yield f"{place} is callable without being an opcode, or the reverse: {state.spelling}"
     for name, following in words.items():
         yield from differences(following, members[name], seen)
 

@@ -152,17 +152,17 @@ def test_most_of_what_compilers_write_is_calls() -> None:
 OPCODES = sorted({row.opcode for row in manager().instructions()})
 # Opcodes that only `ptx.inst` can emit, by design, with the reason.
 ONLY_INST = {
-    r"acme\.": "no function: it is there for the tests of plugins",
+    r"acme\.": "a fictitious instruction of the plugin tests, without a DSL function",
     r"(fabric|spcompress|spdecompress)\.": "of PTX 9.3 and later, for which no device is sold yet",
-    r"tcgen05\.ld(\.red)?\.spcompress": "loads that compress are of sm_107a",
-    r"tcgen05\.mma\.\S+\.block32\.decompress": "the word changes nothing, and is of sm_107f",
+    r"tcgen05\.ld(\.red)?\.spcompress": "compressing loads require sm_107a",
+    r"tcgen05\.mma\.\S+\.block32\.decompress": "the modifier has no effect, and requires sm_107f",
     r"fence\.proxy\.\w+::\w+\.alias": "of PTX 9.3 and later, for which no device is sold yet",
-    r"(bra|brx)\b": "a branch ends a block of the trace, and is written by what structures control flow",
-    r"call(\.uni)? (?!\w+;)": "a call has lists of operands, which no other instruction has",
-    r"(shfl|vote)\.(?!sync)": "gone since PTX 6.4 on sm_70: all lanes are named since",
+    r"(bra|brx)\b": "a branch ends a basic block of the trace; control-flow structures emit it",
+    r"call(\.uni)? (?!\w+;)": "`call` has lists of operands, unlike other instructions",
+    r"(shfl|vote)\.(?!sync)": "removed in PTX 6.4 for sm_70 and later; the .sync forms have a membermask",
     r"membar\.proxy": "the older spelling of ptx.fence.proxy",
-    r"bar(rier)?(\.cta)?\.(sync\S*|red\S+ \S+,) \S+, 0[,;]": "a barrier that no thread waits at is a mistake",
-    r"cvt\.(rn\.relu\.satfinite\.e\dm\dx2|relu\.rn)": "the same words as another row's, in another order",
+    r"bar(rier)?(\.cta)?\.(sync\S*|red\S+ \S+,) \S+, 0[,;]": "a barrier with a thread count of 0 is a mistake",
+    r"cvt\.(rn\.relu\.satfinite\.e\dm\dx2|relu\.rn)": "the modifiers of another row in a different order",
 }
 
 
@@ -254,10 +254,10 @@ def test_operands_are_written_as_the_caller_says() -> None:
     "text",
     [
         "add.ftz.rn.f32 %f1, %f2, %f3;",  # modifiers not in the manual's order: no call
-        "fabric.fence.acquire.sys;",  # no function
+        "fabric.fence.acquire.sys;",  # no DSL function: no call
         "add.u32 %r1, %r2;",  # not a legal instruction: no call
         "acme.frob.b32 %r1;",
-        "bra done;",  # control flow
+        "bra done;",  # control-flow structures emit branches: no call
     ],
 )
 def test_what_only_inst_emits_has_no_call(text: str) -> None:

@@ -29,7 +29,7 @@ RELEASE_LINES = 60
 # Files and functions above the length limits, each with its reason. A row that is no longer needed fails the test too.
 LONG_FILES: dict[str, str] = {"noxfile.py": "every session in one file: `nox -l` is the manual"}
 LONG_FUNCTIONS: dict[str, str] = {
-    f"packages/pyptx-arch-blackwell/src/pyptx_arch_blackwell/ptx/mma.py::{name}": "a keyword a line, as many as PTX has"
+    f"packages/pyptx-arch-blackwell/src/pyptx_arch_blackwell/ptx/mma.py::{name}": "one line for each keyword of the MMA"
     for name in ("__call__", "mma_sp")
 }
 
@@ -42,27 +42,27 @@ FRONT_DOORS_WITH_LOGIC: dict[str, str] = {
     "packages/pyptx-ir/src/pyptx_ir/syntax/__init__.py": "writing PTX must not load the parser",
     "packages/pyptx-jax/src/pyptx_jax/__init__.py": "loading the plugin of the package must not load jax",
     "packages/pyptx-torch/src/pyptx_torch/__init__.py": "loading the plugin of the package must not load torch",
-    "packages/pyptx-transpile/src/pyptx_transpile/__init__.py": "loading its plugin must not load the parser",
+    "packages/pyptx-transpile/src/pyptx_transpile/__init__.py": "its plugin must be loaded without the parser",
     "packages/pyptx/src/pyptx/__init__.py": "writing PTX must not load the parser",
 }
 
 # Files with tests that may be skipped, each with the reason. All other tests run, or fail.
 SKIPS: dict[str, str] = {
     "tests/gpu/test_streams.py": "uses cuda-core, which a machine with a GPU may lack",
-    "tests/test_torch_dispatch.py": "reads pages next to the checkout",
-    "tests/end_to_end/test_seeds.py": "reads pages next to the checkout, and torch, which only `tests` installs",
-    "tests/end_to_end/test_seeds_jax.py": "reads pages next to the checkout",
+    "tests/test_torch_dispatch.py": "reads pages of the specification, which may be absent",
+    "tests/end_to_end/test_seeds.py": "reads pages outside the checkout; needs torch, which only `tests` installs",
+    "tests/end_to_end/test_seeds_jax.py": "reads pages of the specification, which may be absent",
     "tests/end_to_end/test_published_examples.py": "needs jax, which only `tests` installs",
     "tests/end_to_end/test_published_tensor_cores.py": "needs jax, which only `tests` installs",
-    "packages/pyptx-sim/tests/test_semantics_without_reference.py": "counts what the other tests ran, if they ran",
-    "packages/pyptx-sim/tests/test_renamed.py": "reads the table of the repository, which an sdist lacks",
+    "packages/pyptx-sim/tests/test_semantics_without_reference.py": "checks the forms that other tests ran, if any",
+    "packages/pyptx-sim/tests/test_renamed.py": "reads tools/renamed.tsv, which an sdist lacks",
     "packages/pyptx-sim/tests/test_heap.py": "tests glibc, which another C library replaces",
 }
 
 # Commands that generate files: `--list` lists the files, `--check` reports stale ones.
 HELD_ELSEWHERE = {
     "docs/transpiler-report.md",  # tests/test_transpiler_report.py checks some rows, as all take a minute
-    "tests/plugin_contract/acme_arch/src/acme_arch/ptx/instruction_set.pyi",  # by tests/plugin_contract/test_acme.py
+    "tests/plugin_contract/acme_arch/src/acme_arch/ptx/instruction_set.pyi",  # checked by test_acme.py
 }
 GENERATORS = (
     ["-m", "tools.generate_isa"],
@@ -215,7 +215,7 @@ def test_functions_are_short() -> None:
         for node in statements(ast.parse(text)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno:
                 told = len((ast.get_docstring(node, clean=False) or "").splitlines())
-                lines = node.end_lineno - node.lineno + 1 - told  # lines without docstrings
+                lines = node.end_lineno - node.lineno + 1 - told  # number of lines, without docstrings
                 if lines > FUNCTION_LINES:
                     long[f"{name}::{node.name}"] = lines
     assert long.keys() == LONG_FUNCTIONS.keys(), long

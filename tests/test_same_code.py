@@ -28,11 +28,14 @@ DIFFERENT = {
     "field of an f-string": ('f(f"{a} of")', 'f(f"{b.c} of")'),
     "type": ("x: int", "x: str"),
     "import for code": ("f()", "from a import f\nf()"),
-    "place of an error": ("raise TheError(a, where=b)", "raise TheError(a, where=b + 1)"),
+    "argument `where` of an error": ("raise TheError(a, where=b)", "raise TheError(a, where=b + 1)"),
     "block": ("if a:\n    f()\n    g()", "if a:\n    f()\ng()"),
     "other branch": ("if a:\n    f()\n    g()", "if a:\n    f()\nelse:\n    g()"),
     "order": ("f(1)\ng(a)", "g(a)\nf(1)"),
-    "two variables in one": ("def f(new):\n    old = 1\n    return new", "def f(new):\n    new = 1\n    return new"),
+    "two variables with one new name": (
+        "def f(new):\n    old = 1\n    return new",
+        "def f(new):\n    new = 1\n    return new",
+    ),
 }
 
 

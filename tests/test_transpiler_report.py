@@ -1,4 +1,4 @@
-"""The page on readability of transpiled Python is up to date and stays within the limits reached.
+"""The page on readability of transpiled Python is up to date and stays within the limits of this file.
 
 By default the modules of some compilers are measured, with `PYPTX_KERNELS=all` all of them.
 """

@@ -86,7 +86,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Write every file that is derived from the instruction table.")
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a file is stale")
-    mode.add_argument("--list", action="store_true", help="write nothing; name the files")
+    mode.add_argument("--list", action="store_true", help="print the names of the files, and write nothing")
     options = parser.parse_args()
     texts = files()
     if options.list:

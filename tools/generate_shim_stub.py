@@ -38,7 +38,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Write the stub of pyptx-launch's compiled part.")
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--check", action="store_true", help="write nothing; exit with 1 if the stub is stale")
-    mode.add_argument("--list", action="store_true", help="write nothing; name the file")
+    mode.add_argument("--list", action="store_true", help="print the name of the file, and write nothing")
     options = parser.parse_args()
     if options.list:
         print(STUB)

@@ -57,7 +57,7 @@ def environment(driver: str, folder: Path, ptxas: str) -> dict[str, str]:
         "HOST_DRIVER_IMAGES": str(folder / "images"),
         "HOST_DRIVER_PTXAS": ptxas,
         "GPU_CHECK_WITHOUT": " ".join(WITHOUT),
-        "GPU_CHECK_SECONDS": os.environ.get("GPU_CHECK_SECONDS", "1200"),  # longer than on a GPU: CPU time is cheap
+        "GPU_CHECK_SECONDS": os.environ.get("GPU_CHECK_SECONDS", "1200"),  # seconds, more than on a GPU machine
         "GPU_CHECK_PRODUCT_SECONDS": os.environ.get("GPU_CHECK_PRODUCT_SECONDS", "10"),
     }
 
@@ -91,7 +91,7 @@ def main() -> int:
     """Run tools/gpu_check.sh on the host driver, and return its exit status."""
     prefix = alone()
     print(
-        "without a network" if prefix else "no network namespace for this user: proxies lead nowhere instead",
+        "without a network" if prefix else "no network namespace for this user; network proxies refuse connections",
         flush=True,
     )
     with tempfile.TemporaryDirectory() as name:

@@ -16,7 +16,7 @@ from typing import Any
 import nox
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = (  # lowest first
+PACKAGES = (  # dependencies first
     "pyptx-ir",
     "pyptx-dsl",
     "pyptx-transpile",

@@ -10,6 +10,7 @@ from pyptx_dsl.naming import to_python
 from pyptx_ir.isa.forms import forms
 from pyptx_ir.isa.reference.entries import Entry, entries
 from pyptx_ir.isa.reference.sections import sections
+from pyptx_ir.isa.reference.wording import named_targets
 from pyptx_ir.isa.table.words import WORDS
 from pyptx_ir.syntax import nodes, parse_instruction
 from pyptx_ir.syntax import operands as tree
@@ -44,7 +45,7 @@ def index(found: Iterable[Entry], marker: str) -> Iterator[str]:
     yield ""
     yield "Forms, operands and targets of every instruction in the [instruction table](../instruction-table.md)."
     for chapter, members in itertools.groupby(found, key=lambda entry: entry.chapter):
-        yield from ("", f"## {chapter}", "", "| instruction | |", "|---|---|")
+        yield from ("", f"## {chapter}", "", "| instruction | effect |", "|---|---|")
         for entry in members:
             yield f"| [`{entry.name}`]({file_name(entry)}) | {entry.summary} |"
     yield ""
@@ -63,7 +64,7 @@ def page(entry: Entry, marker: str) -> Iterator[str]:
         yield "\n\n".join(block.text for block in section.blocks)
         yield "```"
         if section.operands:
-            yield from ("", "| operand | |", "|---|---|")
+            yield from ("", "| operand | description |", "|---|---|")
         for name, alternatives in section.operands:
             yield f"| `{name}` | {'<br>'.join(map(cell, alternatives))} |"
     yield from _requirements(entry)
@@ -89,16 +90,16 @@ def _requirements(entry: Entry) -> Iterator[str]:
     if rows:
         yield from ("", "## Modifiers with separate requirements", "")
         for word, since, target in rows:
-            yield f"- `.{word}`: PTX {since[0]}.{since[1]}{f', {target} or later' if target else ''}"
+            yield f"- `.{word}`: PTX {since[0]}.{since[1]}{f', {named_targets(target.split())}' if target else ''}"
 
 
 def _examples(entry: Entry) -> Iterator[str]:
     """Yield one example of each of an instruction's first forms, in PTX and as a Python call."""
     spelt = dict.fromkeys(next(forms(form.row)) for form in entry.forms)
     shown = [parse_instruction(text) for text in itertools.islice(spelt, EXAMPLES)]
-    yield from ("", "## Examples", "", "Registers are named by their types.", "", "```pyptx")
+    yield from ("", "## Examples", "", "The name of each register begins with the type of the register.", "", "```pyptx")
     yield from itertools.islice(spelt, EXAMPLES)
-    yield from ("```", "", "The same in Python:", "", "```py")
+    yield from ("```", "", "The same instructions in Python:", "", "```py")
     yield from map(call, shown)
     yield from ("```", "")
 

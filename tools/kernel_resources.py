@@ -249,7 +249,7 @@ def main() -> int:
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a kernel's PTX has changed")
     mode.add_argument("--verify", action="store_true", help="write nothing; exit with 1 if any number differs")
-    mode.add_argument("--list", action="store_true", help="write nothing; name the page")
+    mode.add_argument("--list", action="store_true", help="print the name of the page, and write nothing")
     options = parser.parse_args()
     if options.list:
         print(PAGE)
@@ -260,7 +260,7 @@ def main() -> int:
     text = page(costs)
     if options.verify:
         wrong = (ROOT / PAGE).read_text(encoding="utf-8") != text
-        print(f"{PAGE} differs from what ptxas says" if wrong else f"{PAGE} is what ptxas says")
+        print(f"{PAGE} differs from the output of ptxas" if wrong else f"{PAGE} matches the output of ptxas")
         return int(wrong)
     (ROOT / PAGE).write_text(text, encoding="utf-8")
     return 0

@@ -212,12 +212,10 @@ def _site_page(page: Page) -> Iterator[str]:
     yield from (f"{row.severity.capitalize()} of {_TOOLS[row.tool]}: {row.summary}.", "", page.text.rstrip())
     setup = "[setup](../findings.md#setup-of-the-examples)"
     if row.tool != CHECK:
-        yield from ("", f"Line 1 of the module is the {setup}; the example begins in line 2.")
+        yield from ("", f"Line numbers count the {setup} as line 1; the example begins in line 2.")
     elif not page.example.startswith((".version", ".target")):
-        yield from (
-            "",
-            "Line 1 of the module is the [setup](index.md#error-codes-of-pyptx-check); the example begins in line 2.",
-        )
+        setup = "[setup](index.md#error-codes-of-pyptx-check)"
+        yield from ("", f"Line numbers count the {setup} as line 1; the example begins in line 2.")
     yield ""
 
 
@@ -226,7 +224,7 @@ _TOOLS: Final = {CHECK: "[`pyptx check`](../checking.md)", "simulator": "the [si
 
 def _index(known: Mapping[str, Page]) -> Iterator[str]:
     yield from (f"<!-- {MARKER} -->", "", "# Rules and error codes", "")
-    yield "`pyptx explain NAME` prints the text of a rule, those of installed plugins among them."
+    yield "`pyptx explain NAME` prints the text of a rule or error code, including rules of installed plugins."
     for title, setup, families in _CHAPTERS:
         yield from ("", f"## {title}", "", setup)
         for family, names in families.items():
@@ -283,13 +281,13 @@ CODES: Final = {
     ),
 }
 _CHAPTERS: Final = (
-    ("Rules of the simulator", "[Findings](../findings.md) explains how to read them.", RULES),
+    ("Rules of the simulator", "[Findings](../findings.md) explains how to read the findings of these rules.", RULES),
     (
         "Error codes of `pyptx check`",
         (
-            "[Checking PTX files](../checking.md) explains how to read them. An example without `.version` is the body "
-            "of an entry for `sm_90a` and PTX 9.0. It has a parameter `.param .u64 p` and `%p<4>` (predicates), "
-            "`%r<8>` (32 bits), `%rd<8>` (64 bits) and `%f<8>` (`.f32`)."
+            "[Checking PTX files](../checking.md) explains how to read the messages. An example without `.version` is "
+            "the body of an entry for `sm_90a` and PTX 9.0. The entry has a parameter `.param .u64 p` and registers "
+            "`%p<4>` (predicates), `%r<8>` (32 bits), `%rd<8>` (64 bits) and `%f<8>` (`.f32`)."
         ),
         CODES,
     ),

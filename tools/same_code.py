@@ -65,7 +65,7 @@ def statements(body: Sequence[ast.stmt], depth: str = "", scope: int = 0) -> Ite
     names = [f"{ast.unparse(each).split()[1]} {ast.unparse(name)}" for each in imports for name in each.names]
     yield Statement("imports", body[0].lineno if body else 1, scope, (depth, Part("imports", tuple(names))))
     for each in body:
-        if each in imports or (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant)):  # a docstring
+        if each in imports or (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant)):  # skip docstrings
             continue
         around = scope or (each.lineno if isinstance(each, ast.FunctionDef) else 0)
         blocks: list[list[ast.stmt]] = []
@@ -164,7 +164,7 @@ class Comparison:
                 alone = [each for each in gone if not any(_are_names(each, other, known) for other in come)]
                 alone += [each for each in come if not any(_are_names(other, each, known) for other in gone)]
                 used = (each for each in sorted(alone) if " as " in each or each.rpartition(" ")[2] in self._used)
-                yield from (f"{line}: only one has {each}" for each in used)
+                yield from (f"{line}: only one text has {each}" for each in used)
             elif " " not in "".join(texts) or old.words == new.words or any(map(_CODE.search, texts)):
                 same = old.inner == new.inner and _are_names(texts[0], texts[1], known)
                 yield from () if same else [f"{line}: {texts[0]!r} -> {texts[1]!r}"]

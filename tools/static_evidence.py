@@ -284,8 +284,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a kernel's PTX has changed")
-    mode.add_argument("--list", action="store_true", help="write nothing; name the page")
-    mode.add_argument("--foreign", type=Path, metavar="FOLDER", help="measure the kernels of others in FOLDER")
+    mode.add_argument("--list", action="store_true", help="print the name of the page, and write nothing")
+    mode.add_argument("--foreign", type=Path, metavar="FOLDER", help="read other compilers' kernels from FOLDER")
     options = parser.parse_args()
     if options.list:
         print(PAGE)

@@ -32,11 +32,11 @@ def main() -> int:
     """Measure the cases that the command line selects, and write the table and the plot."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="subjects or cases")
-    parser.add_argument("--out", type=Path, default=Path("kernel_results"), help="where tables and plots go")
-    parser.add_argument("--seconds", type=float, default=600.0, help="all the time there is; later cases are left out")
+    parser.add_argument("--out", type=Path, default=Path("kernel_results"), help="folder for tables and plots")
+    parser.add_argument("--seconds", type=float, default=600.0, help="time limit of the run; later cases are left out")
     parser.add_argument("--no-plot", action="store_true", help="write no PNG")
-    parser.add_argument("--list", action="store_true", help="name the cases and stop")
-    parser.add_argument("--dry-run", action="store_true", help="check small rows on the CPU, without times, and stop")
+    parser.add_argument("--list", action="store_true", help="print the names of the cases and stop")
+    parser.add_argument("--dry-run", action="store_true", help="check small inputs on the CPU, without times, and stop")
     options = parser.parse_args()
     chosen = subjects(options.names)
     if options.names and not chosen:
@@ -51,7 +51,7 @@ def main() -> int:
         parser.error("the plot needs matplotlib: pip install matplotlib, or leave it out: --no-plot")
     device, failed = Cuda(), False
     for run in examine_all(chosen, device, where(device), options.seconds):
-        save(run, options.out)  # after each subject, so that a hang or crash keeps earlier results
+        save(run, options.out)  # save after each subject, so that a hang or crash keeps earlier results
         newest = run.results[-1]
         print(f"{newest.case}: {newest.failure or newest.left_out or 'measured'}", flush=True)
         failed |= bool(newest.failure)

@@ -65,5 +65,5 @@ def told(case: Case, result: Result) -> str:
         return f"{case.name}: {result.failure}"
     present = [name for name in case.baselines if name not in result.absent]
     absent = [f"{name} absent: {reason}" for name, reason in result.absent.items()]
-    baselines = "; ".join([*([f"right too: {', '.join(present)}"] if present else []), *absent]) or "no baselines"
+    baselines = "; ".join([*([f"correct: {', '.join(present)}"] if present else []), *absent]) or "no baselines"
     return f"{case.name}: error {result.error:.1e} of {case.tolerance:.1e}; {baselines}"

@@ -42,7 +42,7 @@ class Device(Protocol):
 
 
 class Cuda:
-    """First GPU of torch."""
+    """Device: the first CUDA GPU that torch sees."""
 
     name = "cuda"
 
@@ -108,7 +108,7 @@ def copying(device: Device, size: int) -> tuple[Callable[[Tensor], Tensor], list
     """Return a device copy that moves `size` bytes (reads and writes together), and its rotation of inputs."""
     import torch
 
-    count = max(size // 8, 1)  # floats
+    count = max(size // 8, 1)  # f32 elements; a copy moves 8 bytes for each
     return torch.clone, [(torch.randn(count, device=device.name),) for _ in range(copies(device, size))]
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 LEAST_ROUNDS, MOST_ROUNDS = 7, 200
 WINDOW = 5
-STEADY = 0.01  # largest relative difference of two windows' medians if times are steady: half of CLAIM
+STEADY = 0.01  # times are steady if the medians of two successive windows differ by at most 1%: half of CLAIM
 CLAIM = 0.02  # speedups within this distance of 1 count as even
 
 

@@ -41,7 +41,7 @@ def where(device: gpu.Cuda) -> dict[str, str]:
     import torch
 
     if not torch.cuda.is_available():
-        sys.exit("the benchmarks of kernels need a GPU that torch can use; without one, --dry-run checks the rows")
+        sys.exit("the benchmarks of kernels need a GPU that torch can use; without one, --dry-run checks the cases")
     from pyptx_launch import driver
 
     properties = device.properties()

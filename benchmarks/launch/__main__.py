@@ -88,7 +88,7 @@ def run_all(repeat: int, file: Path | None, chosen: Sequence[Part], *, judged: b
             failed = True
             continue
         parts[part.name] = rows
-        if file:  # after each part, so that a hang keeps earlier results
+        if file:  # write after each part, so that a hang keeps earlier results
             file.write_text(json.dumps({**where, "parts": parts, "targets": judge(parts)}, indent=1) + "\n")
     targets = judge(parts)
     show(targets)
@@ -98,7 +98,7 @@ def run_all(repeat: int, file: Path | None, chosen: Sequence[Part], *, judged: b
 def main() -> int:
     """Run the launch benchmark with the options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--json", type=Path, help="write everything there, too")
+    parser.add_argument("--json", type=Path, help="also write the results to FILE as JSON")
     parser.add_argument("--repeat", type=int, default=25, help="rounds of a part")
     parser.add_argument("--only", choices=[part.name for part in PARTS], help="measure this part alone")
     parser.add_argument("--without", nargs="*", default=[], help="parts to leave out: frameworks that see no GPU")

@@ -43,7 +43,7 @@ class RawLaunch:
     def check(status: int) -> None:
         """Exit if the driver returns an error: a failed launch is fast and must not be timed."""
         if status:
-            sys.exit(f"the driver answers {status}")
+            sys.exit(f"CUDA driver error {status}")
 
     def on(self, stream: int) -> Callable[[], int]:
         """Return a launch on a stream through ctypes."""

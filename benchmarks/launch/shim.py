@@ -37,7 +37,7 @@ def plan_of_three() -> Plan:
 
 
 def launcher_calls(plan: Plan) -> Calls:
-    """Return calls of launchers, each with more queries of torch state than the last; one makes them all in Python."""
+    """Return calls of launchers, each with more queries of torch state than the last; one queries in Python."""
     import torch
 
     from pyptx_torch.internals import GUARDS, TENSOR_GUARDS, VARIABLES, count_versions

@@ -50,7 +50,7 @@ A = {"alpha": 0.5}
 
 
 def kernels() -> tuple[Any, ...]:
-    """Return a kernel with an output, one that writes to an input, and both kernels with a number for a tensor."""
+    """Return a kernel with an output, one that writes to an input, and both with a number in place of a tensor."""
     from pyptx import Tile, kernel, ptx
     from pyptx.types import f32
 
@@ -80,7 +80,7 @@ def launch_directly(kernel: Any, *tensors: Any, **keywords: Any) -> None:  # noq
 
     host = device_types.DeviceType(
         "cpu",
-        1,  # kDLCPU
+        1,  # kDLCPU, DLPack's device type of host memory
         built=lambda: True,
         stream=lambda _device: 0,
         ordinal=lambda: 0,

@@ -100,7 +100,7 @@ class Ring:
         return reg.from_(self.tile.address(*place), u32)
 
     def fill(self, stage: Reg | int, *, rows: int = 0, columns: int = 0) -> None:
-        """Copy this thread's chunks of a tile to a stage, with zeros outside the matrix; advance to the next tile."""
+        """Copy this thread's 16-byte chunks of a tile to a stage, 0 outside the matrix; advance to the next tile."""
         target = self.target + stage * self.layout.stage_bytes
         inside = self.columns > 0
         for row in range(0, self.layout.shape[0], self.step):
@@ -114,7 +114,7 @@ class Ring:
 
 
 class Warp:
-    """A warp's 64 x 64 of the CTA's tile of C: ldmatrix addresses, fragments of two steps, accumulators."""
+    """A warp's 64 x 64 of the CTA's tile of C: ldmatrix addresses, fragments of two steps of K, accumulators."""
 
     def __init__(self, a: Ring, b: Ring, dtype: PtxType, thread: Reg) -> None:
         """Compute the row addresses that this lane passes to ldmatrix.x4, which loads a block of 16 x 16.
@@ -145,7 +145,7 @@ class Warp:
             ptx.ldmatrix(dst=fragment, src=ptx.addr(source + offset, b.offset(k=k)), trans=True)
 
     def multiply(self, k: int) -> None:
-        """Multiply the A and B fragments of a step and add to the accumulators: 32 mma.sync."""
+        """Multiply the A and B fragments of a step (16 of K) and add to the accumulators: 32 mma.sync."""
         dtype = self.dtype
         step = k // 16 % 2
         for a, acc in zip(self.a[step], self.acc, strict=True):
@@ -196,7 +196,7 @@ def choose_tile(block: Reg, rows: int, columns: int) -> tuple[Reg, Reg]:
 def store_tile(
     ring: Ring, thread: Reg, threads: int, pointer: Reg, shape: tuple[int, int], origin: Origin, rows: int
 ) -> None:
-    """Store the tile that `Warp.park` wrote, coalesced, one chunk per lane; elements outside C are skipped."""
+    """Store the tile of C that `Warp.park` wrote to shared memory, 16 bytes per lane; skip elements outside C."""
     layout = ring.layout
     across = layout.mn // CHUNK
     step = threads // across
@@ -244,7 +244,7 @@ def build_gemm_highperf(dtype: PtxType = bf16, arch: str = "sm_80", **sizes: int
             b.fill(stage, rows=cut.k)
             ptx.cp.async_.commit_group()
 
-        def await_next() -> None:  # waits for the copies of the next stage, of all threads
+        def await_next() -> None:  # waits until all threads' copies to the next stage are complete
             ptx.cp.async_.wait_group(cut.stages - 2)
             ptx.bar.sync(0)
 
@@ -255,7 +255,7 @@ def build_gemm_highperf(dtype: PtxType = bf16, arch: str = "sm_80", **sizes: int
         warp.load(0, reading)
         for _ in ptx.range_(-(-K // cut.k)):
             for k in range(0, cut.k, 16):
-                if k + 16 == cut.k:  # the next step is in the next stage
+                if k + 16 == cut.k:  # the next 16 of K are in the next stage
                     await_next()
                     advance(reading, cut.stages)
                 warp.load((k + 16) % cut.k, reading)

@@ -76,7 +76,7 @@ class Ring:
         return reg.from_(self.tile.address(*place), u32)
 
     def fill(self, stage: Reg | int, *, rows: int = 0, columns: int = 0) -> None:
-        """Copy this thread's chunks of a tile to a stage, with zeros outside the matrix; advance to the next tile."""
+        """Copy this thread's 16-byte chunks of a tile to a stage, 0 outside the matrix; advance to the next tile."""
         target = self.target + stage * self.layout.stage_bytes
         inside = self.columns > 0
         for row in range(0, self.layout.shape[0], self.step):
@@ -110,7 +110,7 @@ def store(pointer: Reg, shape: tuple[int, int], origin: Origin, acc: Accumulator
     place = ptx.mma.fragment(shape=SHAPE, operand="c", dtype=f32)
     row, column = origin[0] + place.row(lane, 0), origin[1] + place.column(lane, 0)
     target, pair = pointer + (row * shape[1] + column) * 2, reg.scalar(b32)
-    rows, columns = shape[0] - reg.from_(row, s32), shape[1] - reg.from_(column, s32)  # from (row, column)
+    rows, columns = shape[0] - reg.from_(row, s32), shape[1] - reg.from_(column, s32)  # of C from (row, column) on
     beside = [columns > j * 8 for j in range(len(acc[0]))]
     for i, blocks in enumerate(acc):
         for first in (0, 2):

@@ -1,8 +1,8 @@
 """STATS, the input of the attention gradients: two f32 per query, computed by a kernel of its own.
 
-Each step of `TOGETHER` queries is contiguous: first the exponent offset of each query (-LSE · log2(e)), then its delta,
-the sum of dO ∘ O over the query's row minus the gradient of its LSE. A query that does not exist or sees no key has
--inf and 0, so that its probabilities are 0.
+The values of each step (`TOGETHER` queries) are contiguous: the queries' exponent offsets (-LSE · log2(e)), then their
+deltas. A delta is the sum of dO ∘ O over the query's row minus the gradient of its LSE. A query that does not exist or
+sees no key has -inf and 0, so that its probabilities are 0.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyptx.kernel import Kernel
     from pyptx.reg import Reg
 
-STATS_TILE = Tile("B", "Hq", "T", 2, TOGETHER, f32, align=2 * CHUNK)  # per step: exponent offsets, then deltas
+STATS_TILE = Tile("B", "Hq", "T", 2, TOGETHER, f32, align=2 * CHUNK)  # per query step: exponent offsets, deltas
 
 
 def stats_specs(head_dim: int) -> tuple[Tile, ...]:

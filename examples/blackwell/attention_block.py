@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 ROWS = 128  # rows of a tile of Q: one per lane of tensor memory, and per thread of a softmax warpgroup
 TILES = 2
-KEYS = 128  # per step
+KEYS = 128  # keys per iteration of the loop over keys
 CORRECTION, OTHERS = 2, 3  # warpgroup indices after the two of the softmax; the warps of OTHERS issue copies and MMAs
-LOADER, MULTIPLIER = 12, 13  # warps
+LOADER, MULTIPLIER = 12, 13  # indices of the warp that loads tiles and of the warp that issues MMAs
 THREADS = 4 * GROUP
 REGISTERS = (184, 80, 64)  # registers per thread of softmax, correction and other warpgroups; 2 * 184 + 80 + 64 = 512
 COLUMNS = 512
@@ -58,15 +58,15 @@ PLANS = (Plan(head_dim=64, stages=4), Plan(head_dim=128, stages=2))
 
 
 class Memory:
-    """Shared memory: tiles, a factor per row from softmax to correction warpgroup, and mbarriers per tile."""
+    """Shared memory: tiles, f32 per row that the softmax passes to the correction warpgroup, mbarriers per tile."""
 
     def __init__(self, plan: Plan) -> None:
         """Allocate shared memory and mbarriers."""
         self.plan = plan
         self.q, self.k, self.v = smem.tile(plan.q), Ring(plan.k, readers=1), Ring(plan.v, readers=1)
         self.factors, self.inverses = (smem.alloc(f32, (TILES, ROWS)) for _ in range(2))
-        self.loaded = smem.mbarrier(TILES)  # Q is loaded
-        self.s_ready = smem.mbarrier(TILES)  # S is complete, and so is the MMA that accumulated O before it
+        self.loaded = smem.mbarrier(TILES)  # mbarriers of phases that complete when Q is in shared memory
+        self.s_ready = smem.mbarrier(TILES)  # the MMA of S is complete, and so is the earlier MMA that accumulated O
         self.factor_ready = smem.mbarrier(TILES)  # the step's factors for O are in shared memory
         self.inverse_ready = smem.mbarrier(TILES)  # the inverses of the row sums are in shared memory
         self.p_ready = smem.mbarrier(TILES)  # P is in tensor memory, and O is rescaled

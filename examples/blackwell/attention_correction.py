@@ -26,14 +26,14 @@ STAGED = 1  # named barrier of this warpgroup; barrier 0 synchronizes the whole 
 
 
 class Correction:
-    """A thread of the correction warpgroup, with one row of each tile."""
+    """A thread of the correction warpgroup, with one row of O in each of the CTA's two tiles."""
 
     def __init__(self, work: Work, memory: Memory, t: TensorMemory, warp: Reg) -> None:
         """Compute the position of the thread's row of O in each tile."""
         self.work, self.memory, self.thread = work, memory, thread_of_group()
         head_dim = memory.plan.head_dim
         self.mine = [accumulator_of(t, tile, head_dim).quarter(warp) for tile in range(TILES)]
-        self.phase = reg.scalar(u32, init=0)  # of `factor_ready`
+        self.phase = reg.scalar(u32, init=0)  # parity of the next phase of `factor_ready`
         self.held = reg.array(b32, CHUNK)
 
     def run(self) -> None:

@@ -36,7 +36,7 @@ class Memory:
         self.head_dim, self.depth = head_dim, STAGES[head_dim]
         self.own = SharedTile(bf16, (OWNED, head_dim))
         self.passing = SharedTile(bf16, (STEP, head_dim), stages=self.depth)
-        self.across = SharedTile(bf16, (STEP, head_dim), major="MN", stages=self.depth)  # `passing`, transposed
+        self.across = SharedTile(bf16, (STEP, head_dim), major="MN", stages=self.depth)  # layout of transposed tiles
         self.tiles = [smem.tile(self.own) for _ in range(2)]
         self.stages = [smem.tile(self.passing) for _ in range(2)]
         self.stats = smem.alloc(f32, (self.depth, HALVES, 2, TOGETHER))
@@ -51,7 +51,7 @@ class Memory:
         counts = (
             *((each, 1) for each in (self.owned, *self.loaded, *self.mma_done, self.gradients_done)),
             *((each, WORKERS) for each in self.operand_ready),
-            (self.empty, 1 + WORKERS),  # arrivals: when MMAs have read a stage, and each worker its LSE and delta
+            (self.empty, 1 + WORKERS),  # arrivals: a commit after a stage's MMAs; workers after reads of LSE, delta
         )
         for barriers, count in counts:
             for barrier in barriers:
@@ -115,7 +115,7 @@ class Multiplier:
         self.before = reg.scalar(u32)  # stage of the previous step
 
     def run(self, steps: Reg | int) -> None:
-        """Issue all MMAs: while workers process scores (or dP), MMAs of dP (or scores) and gradients are in flight."""
+        """Issue all MMAs; while warps process scores (or dP), MMAs of dP (or scores) and gradients are in flight."""
         ptx.mbarrier.wait(self.memory.owned[0], 0)
         stage, phase = self.turn.advance()
         for which in range(2):

@@ -35,7 +35,7 @@ class Softmax:
     def __init__(self, work: Work, memory: Memory, t: TensorMemory, warp: Reg) -> None:
         """Initialize maximum and sum of the row before its first key."""
         self.work, self.memory, self.problem = work, memory, work.problem
-        self.tile, self.thread = group_of_thread(), thread_of_group()  # ptxas rereads %tid, without a spill
+        self.tile, self.thread = group_of_thread(), thread_of_group()  # ptxas reads %tid again later: no spill
         self.mine = scores_of(t, 0).advance(KEYS, times=self.tile).quarter(warp)
         self.first = work.place.row + reg.from_(self.tile * ROWS, s32)
         self.row = self.first + reg.from_(self.thread, s32)
@@ -75,13 +75,13 @@ class Softmax:
             ptx.selp(f32, value, value, -math.inf, limit >= column)
 
     def rescale(self) -> None:
-        """Raise `peak` to a score that exceeds it by more than `THRESHOLD`; pass a factor for O to the correction."""
+        """Raise `peak` to a score above it by over `THRESHOLD`; pass a factor for O to the correction warpgroup."""
         highest, factor = self.highest(), reg.scalar(f32)
         ptx.inst.max.f32(highest, highest, self.peak)
         grown = (highest - self.peak) * self.problem.scale2
         ptx.selp(f32, highest, highest, self.peak, grown > THRESHOLD)
         ptx.inst.ex2.approx.ftz.f32(factor, (self.peak - highest) * self.problem.scale2)  # 1 if `peak` is unchanged
-        ptx.mbarrier.wait(self.memory.p_ready[self.tile], self.phase ^ 1)  # does not block: previous factor is read
+        ptx.mbarrier.wait(self.memory.p_ready[self.tile], self.phase ^ 1)  # returns at once: the last factor is read
         self.send(self.memory.factors, self.memory.factor_ready, factor)
         ptx.inst.mov.f32(self.peak, highest)
         both = pair(factor, factor)

@@ -51,7 +51,7 @@ LARGEST_TILE, TENSOR_COLUMNS = 256, 512  # maximum columns of C per tile; column
 class ScaledGemm(Gemm):
     """Tiling of a block-scaled GEMM; formats derive from it. Elements are stored in bytes of `dtype`.
 
-    `element` is their type, `per_byte` their number per byte; `per_scale` of a row share a scale factor (`scale_type`).
+    `element` is their type, `per_byte` their number per byte. `per_scale` elements share a scale factor (`scale_type`).
     """
 
     accumulators: ClassVar[int] = 1
@@ -64,7 +64,7 @@ class ScaledGemm(Gemm):
     b_major: str = field(default="K", init=False)
 
     def __post_init__(self) -> None:
-        """Also raise ValueError for a number of stages whose scale factors do not fit into tensor memory."""
+        """Extend the base class: ValueError for more stages of scale factors than fit into tensor memory."""
         Gemm.__post_init__(self)
         if self.stages * self.scale_columns > TENSOR_COLUMNS - LARGEST_TILE:
             raise ValueError(f"stages={self.stages}: scales take {self.scale_columns} columns of tensor memory each")
@@ -123,7 +123,7 @@ class ScaledBlock(Block):
     def __init__(
         self, plan: ScaledGemm, a: TensorSpec, b: TensorSpec, c: TensorSpec, given: tuple[TensorSpec, TensorSpec]
     ) -> None:
-        """Also allocate the stages of scale factors; raise ValueError if their arrays do not fit A and B."""
+        """Extend the base class: allocate stages of scale factors; ValueError if their arrays do not fit A and B."""
         super().__init__(plan, a, b, c)
         for name, scale, factor in zip("ab", given, (a, b), strict=True):
             wanted = scales.extent(factor.shape[0], -(-factor.shape[1] * plan.per_byte // plan.per_scale))
@@ -142,7 +142,7 @@ class ScaledBlock(Block):
         return TENSOR_COLUMNS
 
     def fetch(self, stage: Reg, corner: Corner, k: Reg, full: Reg) -> None:
-        """Also copy a stage's scale factors: of this CTA's rows of A, and of all columns of B."""
+        """Extend the base class: copy a stage's scale factors, of this CTA's rows of A and of all columns of B."""
         super().fetch(stage, corner, k, full)
         word = k // self.plan.block_k * self.plan.words
         for first, source, shared in zip(corner, self.scales, self.shared_scales, strict=True):

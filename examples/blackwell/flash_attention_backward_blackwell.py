@@ -173,7 +173,7 @@ class Worker:
         return [pair(value, value) for value in stats]
 
     def numbers(self, which: int, stage: Reg) -> list[Reg]:
-        """Return -LSE (0) or delta (1) per pair of elements: of their columns' queries, or of the thread's row."""
+        """Return -LSE (0) or delta (1) per pair of columns, of the columns if these are queries, else of the row."""
         if isinstance(self.side, Queries):
             return [self.stats[which]] * (HALF // 2)
         at, pairs = self.memory.stats.address(stage, self.half, which, 0), []

@@ -108,7 +108,7 @@ class Multiplier:
         self.q = [ptx.tcgen05.descriptor(memory.q[tile]) for tile in range(TILES)]
         self.rings = [(ring, ptx.tcgen05.descriptor(ring.tiles)) for ring in (memory.k, memory.v)]
         self.turns = [ptx.pipeline(self.plan.stages) for _ in self.rings]
-        self.phase = reg.scalar(u32, init=0)  # of `p_ready`
+        self.phase = reg.scalar(u32, init=0)  # parity of the next phase of `p_ready`
 
     def run(self, steps: Reg) -> None:
         """Issue all MMAs: for each query tile, P · V of the previous step, then the scores of this step."""
@@ -154,7 +154,7 @@ class Multiplier:
 
 
 def flash_attention_of(plan: Plan) -> Kernel[tuple[Tile, Tile]]:
-    """Return the attention kernel of a plan."""
+    """Return the attention kernel for the tile sizes of `plan`."""
     queries, keys, values = (
         heads_tile(tile, *names)
         for tile, *names in ((plan.q, "Sq", "Hq"), (plan.k, "Skv", "Hkv"), (plan.v, "Skv", "Hkv"))
@@ -208,7 +208,7 @@ KERNELS = {plan.head_dim: flash_attention_of(plan) for plan in PLANS}
 
 
 def kernel_for(head_dim: int) -> Kernel[tuple[Tile, Tile]]:
-    """Return the kernel of a head dimension; raise ValueError if no plan has it."""
+    """Return the kernel of a head dimension; raise ValueError if no `Plan` has that head dimension."""
     if head_dim not in KERNELS:
         raise ValueError(f"flash_attention has head dimensions {', '.join(map(str, KERNELS))}, not {head_dim}")
     return KERNELS[head_dim]

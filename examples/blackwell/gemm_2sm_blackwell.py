@@ -104,7 +104,7 @@ def gemm(a, b, c):
     tiles = smem.tile(A), smem.tile(B)
     barriers = full, empty, done = smem.mbarrier(STAGES), smem.mbarrier(STAGES), smem.mbarrier(1)
     rank = reg.from_(ptx.sreg("%cluster_ctarank"), u32)
-    row, column = ptx.ctaid_x() * HALF, ptx.ctaid_y() * BN  # CTA 1 of a pair: lower half
+    row, column = ptx.ctaid_x() * HALF, ptx.ctaid_y() * BN  # CTA 1 of a pair computes the lower 128 rows
     warp = reg.from_(ptx.special.tid.x(), u32) >> 5
 
     with ptx.if_((warp == 0) & ptx.elect_sync()):

@@ -160,7 +160,7 @@ def multiply(form: Format, a, b, sa, sb, c) -> None:
     warp, steps = Warp(block), a.shape[1] // DEPTH
     if a.shape[1] % DEPTH or sa.shape[1] != 4 * form.words * steps:
         size = (a.shape[1] * form.depth // DEPTH, form.depth, form.per_scale)
-        raise ValueError("K is {}: a multiple of {} is needed, and a scale for every {} in both".format(*size))
+        raise ValueError("K is {}: a multiple of {} is needed, with a scale per {} elements of A and B".format(*size))
 
     def fetch(step, stage, barrier) -> None:
         load = ptx.cp.async_.bulk.tensor_2d.shared_cta_global_tile

@@ -63,7 +63,7 @@ class Fp8Block(Block):
     def __init__(
         self, plan: Fp8Gemm, a: TensorSpec, b: TensorSpec, c: TensorSpec, scales: tuple[TensorSpec, TensorSpec]
     ) -> None:
-        """Also store the specs of the scales; raise ValueError unless an array has 1 scale or one per row."""
+        """Extend the base class: store the scales' specs; ValueError unless an array has 1 scale or one per row."""
         super().__init__(plan, a, b, c)
         M, N = c.shape
         for name, scale, rows in zip("ab", scales, (M, N), strict=True):

@@ -70,7 +70,7 @@ class Cut:
     pairs: ClassVar[int] = 1  # CTA pairs per cluster; their tiles are vertically adjacent
     dtype: ClassVar[PtxType] = bf16
     accumulators: ClassVar[int] = 2
-    warps: ClassVar[int] = MULTIPLIER + 1  # per CTA
+    warps: ClassVar[int] = MULTIPLIER + 1  # warps per CTA
     persistent: ClassVar[int] = 1  # maximum number of CTAs per SM; 0: not persistent
     block_n: int = 256
     stages: int = 6
@@ -82,7 +82,7 @@ class Cut:
         if self.block_n not in {128, 256}:
             raise ValueError(f"block_n={self.block_n}: 128 or 256")
         if self.stages < 2 or self.band < 1:
-            raise ValueError(f"stages={self.stages}, band={self.band}: two stages and a row, or more")
+            raise ValueError(f"stages={self.stages}, band={self.band}: use stages >= 2 and band >= 1")
 
     @property
     def block_k(self) -> int:
@@ -164,10 +164,10 @@ class Gemm(Cut):
     blocks: int | None = None
 
     def __post_init__(self) -> None:
-        """Also raise ValueError if `blocks` is less than one cluster."""
+        """Extend the base class: raise ValueError if `blocks` is less than one cluster."""
         Cut.__post_init__(self)
         if self.blocks is not None and self.blocks < self.cluster:
-            raise ValueError(f"blocks={self.blocks}: a cluster of {self.cluster}, or more")
+            raise ValueError(f"blocks={self.blocks}: use blocks >= {self.cluster}, the CTAs of a cluster")
 
     def grid(self, M: int, N: int) -> int:
         """Return the maximum number of CTAs of the grid."""
@@ -194,7 +194,7 @@ class Block:
         self.shared_a, self.shared_b, self.shared_c = (smem.tile(x) for x in (plan.a_tile, plan.b_tile, plan.c_tile))
         self.stages = Ring(plan.stages, fillers=PAIR, emptiers=plan.pairs)
         self.acc = Ring(plan.accumulators, fillers=1, emptiers=PAIR * STORING)
-        self.half = self.rank = ptx.special.cluster_ctarank()  # rank in pair; rank in cluster
+        self.half = self.rank = ptx.special.cluster_ctarank()  # the CTA's rank in its pair; in its cluster
         self.both: Reg | int = BOTH
         self.warp = reg.from_(ptx.special.tid.x(), u32) >> 5
         self.elected = ptx.elect_sync()
@@ -268,7 +268,7 @@ class Block:
             ptx.cp.async_.bulk.tensor_2d(dst=shared, src=self.b, coord=at, mbar=full, cta_group=2)
 
     def multiply(self, t) -> None:
-        """Issue the MMAs of stage after stage; accumulators alternate, each after its previous tile has been loaded."""
+        """Issue the MMAs of stage after stage; accumulators alternate, each reused after storing warps loaded it."""
         steps, columns = -(-self.a.shape[1] // self.plan.block_k), self.plan.block_n
         first, everyone = self.descriptors(), (1 << self.plan.cluster) - 1
         stages, accumulators = self.stages.emptying(), self.acc.filling()

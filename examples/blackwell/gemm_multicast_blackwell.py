@@ -8,7 +8,7 @@ when both pairs have read it, and a cluster of four CTAs has fewer possible plac
     ranks 0, 1: a pair, rows   0 to 255      0 and 2 share the columns   0 to 127 of B: 64 from each
     ranks 2, 3: a pair, rows 256 to 511      1 and 3 share the columns 128 to 255
 
-All else is as in that kernel.
+All else is as in `gemm_highperf_blackwell.py`.
 
     python examples/blackwell/gemm_multicast_blackwell.py
 """
@@ -47,7 +47,7 @@ class SharingGemm(Gemm):
     pairs: ClassVar[int] = PAIRS
 
     def __post_init__(self) -> None:
-        """Also raise ValueError for tiles in which a quarter of the columns is not one TMA box."""
+        """Extend the base class: raise ValueError for tiles in which a quarter of the columns is not one TMA box."""
         Gemm.__post_init__(self)
         if self.block_n % 256:
             raise ValueError(f"block_n={self.block_n}: 256")
@@ -76,7 +76,7 @@ class SharingBlock(Block):
     plan: SharingGemm
 
     def __init__(self, plan: SharingGemm, a: TensorSpec, b: TensorSpec, c: TensorSpec) -> None:
-        """Also compute the CTA's pair, the part of B that it loads, that part's address, and the receiving CTAs."""
+        """Extend the base class: compute the pair, the part of B to load, its address, and the receiving CTAs."""
         Block.__init__(self, plan, a, b, c)
         B, part = plan.b_tile, plan.b_part
         self.half, pair = self.rank & 1, self.rank >> 1

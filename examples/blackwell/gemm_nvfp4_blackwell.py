@@ -75,7 +75,7 @@ class Nvfp4Block(ScaledBlock):
         given: tuple[TensorSpec, TensorSpec],
         whole: tuple[TensorSpec, TensorSpec],
     ) -> None:
-        """Also store the specs of the matrices' scale factors."""
+        """Extend the base class: store the specs of the matrices' scale factors."""
         super().__init__(plan, a, b, c, given)
         self.whole = whole
 

@@ -67,18 +67,18 @@ class TakingBlock(Block):
     """One CTA of a pair that takes over the tiles of pairs that have not been launched."""
 
     def __init__(self, plan: Cut, a: TensorSpec, b: TensorSpec, c: TensorSpec) -> None:
-        """Also allocate the responses to tile requests, and their mbarriers."""
+        """Extend the base class: allocate the responses to tile requests, and their mbarriers."""
         Block.__init__(self, plan, a, b, c)
         self.answers = smem.alloc(b32, (RESPONSES, RESPONSE_BYTES // b32.bytes), align=RESPONSE_BYTES)
         self.responses = Ring(RESPONSES, fillers=1, emptiers=READERS)
 
     def begin(self) -> None:
-        """Also initialize the mbarriers of the responses."""
+        """Extend the base class: initialize the mbarriers of the responses."""
         self.responses.init()
         Block.begin(self)
 
     def work(self, t) -> None:
-        """Also emit the job of the first CTA's last warp, which requests tiles."""
+        """Extend the base class: emit the job of the first CTA's last warp, which requests tiles."""
         Block.work(self, t)
         with ptx.if_((self.warp == ASKING) & (self.rank == 0)):
             self.ask()

@@ -80,7 +80,7 @@ class GroupedBlock(Block):
     """One CTA of a pair that iterates over the tiles of all groups."""
 
     def __init__(self, plan: GroupedGemm, x: TensorSpec, w: TensorSpec, y: TensorSpec, ends: TensorSpec) -> None:
-        """Also store the spec of `ends`, the ends of the groups."""
+        """Extend the base class: store the spec of `ends`, the ends of the groups."""
         super().__init__(plan, x, w, y)
         self.ends = ends
 

@@ -54,7 +54,7 @@ class Group:
         """Return this thread's group; groups cover all blocks with scale factors, also past the edges of the matrix."""
         M, K = shape
         _, words = scales.extent(M, K // block)
-        groups = words * scales.WORD * block // GROUP  # groups per row
+        groups = words * scales.WORD * block // GROUP  # groups of 16 elements per row
         index = ptx.ctaid_x() * THREADS + ptx.special.tid.x()
         row = index // groups
         number = index - row * groups

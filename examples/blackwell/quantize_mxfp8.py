@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg
 
 BLOCK = 32  # elements of a row that share a scale factor
-LARGEST = 448.0  # of e4m3
+LARGEST = 448.0  # largest e4m3 number
 EXPONENT, BIAS = 23, 127  # lowest bit and bias of the f32 exponent; ue8m0 stores the same exponent
 
 

@@ -16,7 +16,7 @@ from examples.hopper.clusters import AT_ONCE
 
 ROWS = 64  # M of one wgmma
 MERGING = 3.9
-"""Time that splitting adds to a cluster, in us: the merge, and the wait until all its CTAs have started.
+"""Time in us that splitting the keys adds to a cluster: the merge, and the wait until all its CTAs have started.
 
 Fitted, like the times of steps, to 4096 queries and keys of one head on an H200. Head dimension 64: 48.1 us unsplit,
 23.4, 18.3, 17.1 and 28.1 us over 2, 3, 5 and 8 CTAs, 27.6 us over 4, or 14.9 us if causal. Head dimension 128: 30.0 us
@@ -80,8 +80,8 @@ class Plan:
     def cost(self, heads: int, queries: int, keys: int, *, causal: bool) -> float:
         """Return the estimated time of `heads` heads (over all batches) in us, after the launch.
 
-        Clusters start in order; if causal, those with most keys come first. If there are more than n clusters per
-        resident slot, some slot runs n + 1 in sequence, none shorter than the last of these.
+        Clusters start in order; if causal, those with most keys come first. `room` clusters run at a time. If there are
+        more than n · `room`, some n + 1 clusters run in sequence, each at least as long as the last of them.
         """
         merging, room = MERGING if self.splits > 1 else 0.0, AT_ONCE[self.splits]
 

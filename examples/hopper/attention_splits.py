@@ -40,7 +40,7 @@ DOWN = (0, 8)  # offsets of a thread's two rows from its first row
 
 
 class Partial:
-    """Partial result of a CTA in shared memory, for one thread of a consumer."""
+    """Partial result (O, row maxima and row sums) of a CTA in shared memory, written and merged by consumer threads."""
 
     def __init__(self, plan: Plan) -> None:
         """Allocate; emit the rank of this CTA in the cluster and the chunks that it merges."""

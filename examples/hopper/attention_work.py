@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Queries of a head, and the steps of keys that they attend to in this CTA: from `first` to before `behind`."""
+    """Queries of a head, and the steps of keys that they attend to in this CTA: `first` up to `behind` - 1."""
 
     plan: Plan
     problem: Problem
@@ -62,7 +62,7 @@ def work_of(plan: Plan, problem: Problem) -> Work:
 
 
 class QueryTiles:
-    """Shared memory of Q, one stage per consumer, with the mbarrier `full`. The output is stored through it."""
+    """Shared memory of Q, one stage per consumer, with the mbarrier `full`. O is stored through the same memory."""
 
     def __init__(self, plan: Plan, tiles: SharedAlloc) -> None:
         """Allocate the mbarrier `full`; `tiles` is the shared memory of Q."""
@@ -103,7 +103,7 @@ class Producer:
         self._next(work, 0, last)
         for row in ptx.range_(last - size, first - 1, -size):
             self._next(work, 0, row)
-            self._next(work, 1, row + size)  # V of a step after K of the next step
+            self._next(work, 1, row + size)  # V of a step is loaded after K of the next step
         self._next(work, 1, reg.scalar(s32, init=first))
 
     def _next(self, work: Work, which: int, row: Reg) -> None:

@@ -105,7 +105,7 @@ class Consumer:
         self.exponentiate(first_key, hidden=hidden)
 
     def step(self, first_key: Reg, *, hidden: bool) -> None:
-        """Compute P · V of the previous step, and meanwhile the probabilities of this one."""
+        """Compute P · V of the previous step, and meanwhile the probabilities of this step."""
         self.settle()
         keys = self.keys.wait()
         self.order.take()
@@ -176,7 +176,7 @@ class Consumer:
             ptx.cp.async_.bulk.wait_group(0, read=True)
 
     def _merge(self, output, lse) -> None:
-        """Merge with the other CTAs of the cluster, and store this CTA's share; exit after all CTAs read its memory."""
+        """Merge the cluster's partial results, store this CTA's columns; exit after all CTAs have read its memory."""
         partial, row = Partial(self.plan), reg.from_(self.layout.row(self.thread, 0), u32)
         partial.hand_over(self.number, self.thread, row, self.softmax, self.out)
         ptx.cluster.sync()
@@ -201,7 +201,7 @@ class Consumer:
 
 @functools.cache
 def flash_attention_of(plan: Plan) -> Kernel[tuple[Tile, Tile]]:
-    """Return the attention kernel of a plan."""
+    """Return the attention kernel for the tile sizes of `plan`."""
     queries, keys, values = (
         heads_tile(tile, *names)
         for tile, *names in ((plan.q, "Sq", "Hq"), (plan.k, "Skv", "Hkv"), (plan.v, "Skv", "Hkv"))
@@ -221,7 +221,7 @@ def flash_attention_of(plan: Plan) -> Kernel[tuple[Tile, Tile]]:
         """Compute O and LSE; `scale` defaults to 1 / sqrt(head_dim)."""
         problem, q_tiles = problem_of(Q, K, scale, causal=causal), smem.tile(plan.q)
         rings = [Ring(layout, plan.consumers * WARPS) for layout in (plan.k, plan.v)]
-        queries = QueryTiles(plan, q_tiles)  # its mbarrier follows the tiles, which are aligned to 1024 bytes
+        queries = QueryTiles(plan, q_tiles)  # allocates Q's mbarrier after the tiles, which need 1024-byte alignment
         thread, group = reg.from_(ptx.special.tid.x(), u32), reg.scalar(u32)
         ptx.shfl.sync.idx(group, thread >> 7, 0)  # lets ptxas infer a warp-uniform index
         with ptx.if_(thread == 0):
@@ -255,7 +255,7 @@ _KERNELS = {(plan.head_dim, plan.splits): flash_attention_of(plan) for plan in P
 
 
 def kernel_for(head_dim: int, splits: int = 1) -> Kernel[tuple[Tile, Tile]]:
-    """Return the kernel that splits keys over `splits` CTAs; raise ValueError if no plan matches."""
+    """Return the kernel that splits keys over `splits` CTAs; raise ValueError if no `Plan` matches."""
     for place, (name, wanted) in enumerate((("head dimensions", head_dim), ("splits", splits))):
         known = sorted({each[place] for each in _KERNELS})
         if wanted not in known:
@@ -264,7 +264,7 @@ def kernel_for(head_dim: int, splits: int = 1) -> Kernel[tuple[Tile, Tile]]:
 
 
 def variant(head_dim: int, splits: int = 1, **how: bool) -> Kernel[tuple[Tile, Tile]]:
-    """Return the kernel of a plan with changed fields: `variant(128, overlaps=True)`."""
+    """Return the kernel for a `Plan` with changed fields: `variant(128, overlaps=True)`."""
     (plan,) = (plan for plan in PLANS if (plan.head_dim, plan.splits) == (head_dim, splits))
     return flash_attention_of(replace(plan, **how))
 
@@ -274,7 +274,7 @@ KERNELS = {head_dim: kernel_for(head_dim) for head_dim in (64, 128)}
 
 
 def flash_attention(q, k, v, *, causal: bool = False, scale: float | None = None, splits: int | None = None):
-    """Return O and LSE of bf16 arrays [B, S, H, D]; raise ValueError if no plan matches.
+    """Return O and LSE of bf16 arrays [B, S, H, D]; raise ValueError if no `Plan` matches.
 
     Keys are split over clusters of `splits` CTAs, 1 to 6 or 8; by default, over as many as keep an H200 busy.
     """

@@ -92,7 +92,7 @@ class Consumer:
     def __init__(self, side: Keys | Queries, memory: Memory, number: Reg, arrays: dict) -> None:
         """Declare registers, and build descriptors of the owned tiles; `number` is the index of the consumer."""
         self.side, self.memory, self.number = side, memory, number
-        self.turn, self.reading = ptx.pipeline(STAGES), reg.scalar(u32, init=STAGES)  # no stage was read yet
+        self.turn, self.reading = ptx.pipeline(STAGES), reg.scalar(u32, init=STAGES)  # initial: no stage was read yet
         thread = thread_of_group()
         self.first_lane = (thread & 31) == 0
         self.scores, self.products = (reg.wgmma_frag(m=ROWS, n=STEP, dtype=f32) for _ in range(2))

@@ -98,7 +98,7 @@ class Shared(Memory):
     """
 
     def __init__(self, head_dim: int) -> None:
-        """Allocate the memory."""
+        """Allocate the memory of the base class, and score gradients for two steps."""
         super().__init__(head_dim, swizzle=f"{head_dim}B")
         self.half = SharedTile(bf16, (ROWS, head_dim // CONSUMERS), major="MN")
         self.exchange = SharedTile(bf16, (OWNED, STEP), major="MN", stages=2)
@@ -106,7 +106,7 @@ class Shared(Memory):
 
 
 class FusedConsumer(Consumer):
-    """Consumer warpgroup that also adds its part of dQ to SUMS."""
+    """Consumer warpgroup that, besides computing dK and dV, adds its part of dQ to SUMS."""
 
     def __init__(self, side: Keys, memory: Shared, number: Reg, arrays: dict) -> None:
         """Declare registers, and build the matrix descriptors of the halves of K."""
@@ -153,7 +153,7 @@ class FusedConsumer(Consumer):
         ptx.bar.sync(BOTH, CONSUMERS * GROUP)
 
     def multiply_changes(self) -> None:
-        """Start queries = changesᵀ · keys as one wgmma group: all keys of the CTA, and half of the head."""
+        """Start the step's dQ, changesᵀ · keys, as one wgmma group: all keys of the CTA, and half of the head."""
         layout, half = self.shared.exchange, self.shared.half
         changes = ptx.wgmma.descriptor(self.shared.changes[self.second])
         ptx.wgmma.fence()
@@ -249,7 +249,7 @@ def finish_of(head_dim: int) -> Kernel[tuple[Tile]]:
         arch="sm_90a",
     )
     def finish_queries(SUMS, DQ, *, scale: float | None = None) -> None:
-        """Compute DQ from SUMS, one warpgroup per half of a step's head; `scale` is the scale of the scores."""
+        """Compute DQ from SUMS for a step of queries: one warpgroup per half of the head; `scale` scales scores."""
         tiles, thread = smem.tile(half), thread_of_group()
         number = reg.from_(ptx.special.tid.x(), u32) >> 7
         head, step, batch = unflatten(reg.from_(ptx.special.ctaid.x(), u32), SUMS.shape[1], SUMS.shape[2])
@@ -275,7 +275,7 @@ def finish_of(head_dim: int) -> Kernel[tuple[Tile]]:
 BEGIN, FUSED, FINISH = (
     {head_dim: build(head_dim) for head_dim in (64, 128)} for build in (begin_of, fused_of, finish_of)
 )
-"""The three kernels for each head dimension."""
+"""First, second and third kernel, for each head dimension."""
 
 
 def gradients(q, k, v, out, lse, dout, dlse, *, causal: bool = False, scale: float | None = None):

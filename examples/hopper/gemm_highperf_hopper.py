@@ -58,14 +58,14 @@ class Gemm(Cut):
     b_major: str = "MN"
 
     def __post_init__(self) -> None:
-        """Also raise ValueError for `blocks` below one cluster and `band` below one row of tiles."""
+        """Extend the base class: raise ValueError for `blocks` below one cluster and `band` below one row of tiles."""
         Cut.__post_init__(self)
         if self.at_most(self.cluster) < self.cluster or self.band < 1:
-            raise ValueError(f"blocks={self.blocks}, band={self.band}: a cluster of {self.cluster}, and a row, or more")
+            raise ValueError(f"blocks={self.blocks}, band={self.band}: use blocks >= {self.cluster} and band >= 1")
 
     @property
     def unit(self) -> int:
-        """Divisor of `block_n`: a store has 64 columns, a CTA's part of B whole TMA boxes (64) or swizzle atoms (8)."""
+        """Required divisor of `block_n`: 64 columns per store; per CTA, 64 columns of B (TMA box), or 8 if K-major."""
         return math.lcm(64, (8 if self.b_major == "K" else 64) * self.cluster)
 
     @property
@@ -174,7 +174,7 @@ class Gemm(Cut):
         return self.a_tile.tma_tile("M", "K"), self.b_tile(self.cluster).tma_tile(*b_dims)
 
     def kernel(self):
-        """Return the kernel."""
+        """Return the GEMM kernel with these tile sizes."""
         C = self.c_tile.tma_tile("M", "N")
 
         @kernel(in_specs=self.factors, out_specs=(C,), grid=self.grid, cluster=self.cluster, **self.launch)
@@ -187,14 +187,14 @@ class Gemm(Cut):
                 produce=lambda: self.produce(a, b, c, shared),
                 consume=lambda group: self.consume(c, shared, group, steps),
             )
-            ptx.cluster.sync()  # no CTA exits while others still write to its shared memory
+            ptx.cluster.sync()  # no CTA exits while other CTAs still write to its shared memory
             ptx.ret()
 
         return gemm
 
 
 class Shared:
-    """Shared memory of a CTA."""
+    """Shared memory of a CTA: stages of A and B with their mbarriers, and buffers for stores of C."""
 
     def __init__(self, plan: Gemm) -> None:
         """Allocate the stages and their mbarriers; `empty` expects arrivals of warps of the whole cluster."""

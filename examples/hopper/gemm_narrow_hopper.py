@@ -201,7 +201,7 @@ class Narrow:
         return consumes & first
 
     def kernel(self):
-        """Return the kernel."""
+        """Return the GEMM kernel with these tile sizes."""
         specs = (self.a_tile.tma_tile("M", "K"), self.b_tile.tma_tile(*"NK" if self.b_major == "K" else "KN"))
 
         @kernel(
@@ -239,7 +239,7 @@ class Narrow:
 
 
 class Shared:
-    """Shared memory of a CTA."""
+    """Shared memory of a CTA: stages of A and B with their mbarriers, the tile of C, and partial sums."""
 
     def __init__(self, plan: Narrow) -> None:
         """Allocate tiles, the mbarriers of their stages, and partial sums in register order."""

@@ -86,7 +86,7 @@ def meet() -> None:
 
 
 def divide(cut: Cut, begin: Callable[[], None], *, produce: Callable[[], None], consume: Callable[[Reg], None]) -> None:
-    """Assign roles: one thread begins, the cluster synchronizes, that thread produces, the other warpgroups consume.
+    """Assign roles: one thread runs `begin` and, after a cluster barrier, `produce`; other warpgroups run `consume`.
 
     `consume` gets the consumer's index, from 0. With two consumers, registers move to them from the producer; one
     consumer starts with the maximum per thread. Besides the code of the three callbacks, this emits 14 instructions,

@@ -110,7 +110,7 @@ def store(acc: RegArray, c, row: Reg, column: Reg) -> None:
     grid=lambda M, N, K: (-(-N // BN), -(-M // BM)),
     block=THREADS,
     arch="sm_90a",
-    raw_directives=[("maxntid", (THREADS, 1, 1)), ("minnctapersm", (1,))],  # required by setmaxnreg
+    raw_directives=[("maxntid", (THREADS, 1, 1)), ("minnctapersm", (1,))],  # setmaxnreg requires both
 )
 def gemm(a, b, c):
     """Compute C = A · B, one CTA per tile of C."""

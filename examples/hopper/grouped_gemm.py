@@ -117,10 +117,10 @@ class GroupedGemm(Gemm):
         ptx.cp.async_.bulk.wait_group(0)
 
     def store_group(self, acc: RegArray, y, staged: SharedAlloc, at: tuple[Reg, Reg, Reg]) -> None:
-        """Round the accumulator and store the rows of each warp's 16 that belong to the group, 64 columns at a time.
+        """Round the accumulator and store each warp's 16 rows, except rows of other groups, 64 columns at a time.
 
-        TMA stores the 16 rows if all belong to the group, else the lanes copy its rows. Each 64 columns commit a bulk
-        group in both cases, so that the number of outstanding groups determines which buffer is free.
+        TMA stores the 16 rows if all belong to the group, else lanes copy the group's rows. Both paths commit a bulk
+        group per 64 columns, so that the number of outstanding bulk groups determines which buffer is free.
         """
         (row, end, column), warp = at, (ptx.special.tid.x() >> 5) - 4
         lane, buffers = reg.from_(ptx.special.laneid(), u32), self.c_tile.stages * 16 // self.block_m
@@ -140,7 +140,7 @@ class GroupedGemm(Gemm):
                 copy_rows(y, staged, buffer, (row, end, left), lane)
 
     def kernel(self):
-        """Return the kernel."""
+        """Return the grouped GEMM kernel with these tile sizes."""
 
         @kernel(
             in_specs=(
@@ -167,7 +167,7 @@ class GroupedGemm(Gemm):
 
 
 def copy_rows(y, staged: SharedAlloc, buffer: Reg, at: tuple[Reg, Reg, Reg], lane: Reg) -> None:
-    """Copy 64 columns of the rows of a warp's 16 that belong to the group, four rows at a time."""
+    """Copy 64 columns of a warp's 16 rows from shared memory to Y, four rows at a time; skip rows of other groups."""
     (row, end, column), N, (py,) = at, y.shape[1], ptx.global_ptrs(y)
     down, x = lane >> 3, (lane & 7) * CHUNK
     own, left, chunk = row + down, column + x, reg.array(b32, 4)

@@ -33,7 +33,7 @@ BOUNDS = (("maxntid", (128, 1, 1)), ("minnctapersm", (5,)))
 
 
 def normalize(plan: Plan, X, W, Bias, Y, eps: float) -> None:
-    """Emit the layer norm kernel for one plan."""
+    """Emit the layer norm kernel for one `Plan`: row length, and threads that process a row."""
     row, number = Row(plan, X.shape[0], exchanges=2), plan.target.number
     (x,) = row.hold(X)
     w, bias, y = row.columns(W), row.columns(Bias), row.pointer(Y)

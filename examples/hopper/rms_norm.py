@@ -30,7 +30,7 @@ from examples.rows.vectors import BYTES
 
 
 def normalize(plan: Plan, X, W, Y, eps: float) -> None:
-    """Emit the RMS norm kernel for one plan."""
+    """Emit the RMS norm kernel for one `Plan`: row length, and threads that process a row."""
     row, number = Row(plan, X.shape[0]), plan.target.number
     (x,) = row.hold(X)
     w, y = row.columns(W), row.pointer(Y)

@@ -49,7 +49,7 @@ WIDTH = 32 * 4  # columns per CTA of the kernel that adds partial sums
 
 
 def plan_for(columns: int, dtype: PtxType) -> Plan:
-    """Choose a plan for a row length; raise ValueError above 65,536 elements."""
+    """Choose a `Plan` (distribution over threads) for a row length; raise ValueError above 65,536 elements."""
     for cluster in (1, *CLUSTERS):
         if columns <= cluster * OWNED * MOST:
             return Plan(columns, dtype, power_of_two(columns / cluster / OWNED, FEWEST, MOST), cluster=cluster)
@@ -63,7 +63,7 @@ def workers(plan: Plan) -> int:
 
 
 def differentiate(plan: Plan, X, W, DY, DX, Shares, eps: float) -> None:
-    """Emit the gradient kernel for one plan."""
+    """Emit the gradient kernel for one `Plan`: row length, and threads that process a row."""
     count, stride = X.shape[0], Shares.shape[0]
     row = Row(plan, count, exchanges=STAGES)
     places = list(row.places())
@@ -201,7 +201,7 @@ def column_sums_for(dtype: PtxType = f32) -> Kernel[tuple[Tile]]:
 
 @dataclass(frozen=True, slots=True)
 class Gradients:
-    """Gradient function of RMS norm: two kernels in sequence, and the largest P."""
+    """Gradient function of RMS norm: two kernels; the first processes P = `most` rows at a time, or all if fewer."""
 
     rows: Kernel[tuple[Tile, Tile]]
     columns: Kernel[tuple[Tile]]

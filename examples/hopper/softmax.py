@@ -53,7 +53,7 @@ def exponential(value: Reg, peak: Reg) -> Reg:
 
 
 def normalize(plan: Plan, X, Y) -> None:
-    """Emit the softmax kernel for one plan."""
+    """Emit the softmax kernel for one `Plan`: row length, and threads that process a row."""
     row, number = Row(plan, X.shape[0]), plan.target.number
     (x,) = row.hold(X, fill=-math.inf)
     y = row.pointer(Y)

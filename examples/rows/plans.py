@@ -99,7 +99,7 @@ class Plan:
         if self.dtype not in {f32, bf16} or self.columns * self.dtype.bytes % BYTES:
             raise ValueError(f"rows of {self.columns} {self.dtype}: a multiple of 4 f32 or of 8 bf16 is needed")
         if self.lanes not in {2**n for n in range(1, 10)} or (self.rows > 1 and (self.lanes > 32 or self.cluster > 1)):
-            raise ValueError(f"{self.rows} rows over {self.lanes} lanes: a power of two, of one warp for several rows")
+            raise ValueError(f"{self.rows} rows over {self.lanes} lanes: use a power of two, 32 at most if rows > 1")
         if self.last < 1:
             raise ValueError(f"{self.vectors} vectors leave none to the last of {self.cluster} blocks")
         if self.shared and self.slice * BYTES > AVAILABLE:
@@ -107,7 +107,7 @@ class Plan:
 
     @classmethod
     def of(cls, columns: int, dtype: PtxType = f32, target: Target = HOPPER) -> Plan:
-        """Choose a plan for a row length (see the module docstring); raise ValueError if no plan fits it."""
+        """Choose a `Plan` for a row length (see the module docstring); raise ValueError if no plan fits it."""
         if columns <= HELD * 32:
             vectors = columns / target.vector(dtype, columns * dtype.bytes).elements
             lanes = power_of_two(vectors, 2, 32)
@@ -122,7 +122,7 @@ class Plan:
 
     @classmethod
     def block(cls, columns: int, target: Target = HOPPER) -> Plan:
-        """Return a plan of 128-thread CTAs, one per f32 row: up to 64 values per thread, else in shared memory."""
+        """Return a `Plan` of 128-thread CTAs, one per f32 row: up to 64 values per thread, else in shared memory."""
         return cls(columns, shared=columns > 2 * HELD * FEWEST, target=target)
 
     @property

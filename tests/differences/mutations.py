@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from random import Random
 
-# Statements of a block after a change, and the changed statement (None if the change removed it).
+# Result of a change: all statements of the block, and the changed statement (None if the change removed it).
 Changed: TypeAlias = "tuple[list[n.Statement], n.Instruction | None]"
 Edit: TypeAlias = "Callable[[n.Instruction, list[n.Instruction], Random], n.Instruction | None]"
 TYPES = ("s32", "u32", "b32", "s64", "u64", "b64", "f32", "f64", "u16", "s16", "b16", "f16")

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.scaled
 
 MOST = 1  # tested modules per producer, by default
-LARGEST = full(400_000, default=40_000)  # bytes
-MUTANTS = full(12, default=6)  # per module
+LARGEST = full(400_000, default=40_000)  # size limit of a tested module, in bytes
+MUTANTS = full(12, default=6)  # mutants per module
 DRAWS = 5 * MUTANTS
 
 

@@ -47,28 +47,34 @@ def scale(X, W, Y):
 
 TRACING = (
     in_kernel(
-        "a register in an if", "r = reg.scalar(u32, init=1)\nif r == 1:  # <-\n    pass", "TruthValueError", "ptx.if_"
+        "a register comparison as the condition of Python's if",
+        "r = reg.scalar(u32, init=1)\nif r == 1:  # <-\n    pass",
+        "TruthValueError",
+        "ptx.if_",
     ),
     in_kernel(
-        "a register in an and", "r = reg.scalar(u32, init=1)\nr == 1 and r == 2  # <-", "TruthValueError", "& | ~"
+        "register comparisons joined by Python's and",
+        "r = reg.scalar(u32, init=1)\nr == 1 and r == 2  # <-",
+        "TruthValueError",
+        "& | ~",
     ),
     in_kernel("float arithmetic on a predicate", "p = reg.scalar(u32, init=1) == 1\np + 1  # <-", "RegisterTypeError"),
     in_kernel(
-        "an array of NumPy plus a register",
+        "a NumPy array added to a register",
         "r = reg.scalar(u32, init=1)\nnp.arange(3) + r  # <-",
         "RegisterTypeError",
         "registers and numbers",
     ),
-    in_kernel("a type by its name", 'reg.scalar("u32")  # <-', "UnknownTypeError", "pyptx.types"),
+    in_kernel("an element type passed as a string", 'reg.scalar("u32")  # <-', "UnknownTypeError", "pyptx.types"),
     in_kernel("a type of NumPy", "smem.alloc(np.float32, 4)  # <-", "UnknownTypeError", "float32", "pyptx.types"),
-    in_kernel("predicates in shared memory", "smem.alloc(pred, 4)  # <-", "SharedMemoryError", "pred"),
+    in_kernel("a shared memory allocation of predicates", "smem.alloc(pred, 4)  # <-", "SharedMemoryError", "pred"),
     in_kernel(
-        "an alignment that is a word", 'smem.alloc(u32, 4, align="a")  # <-', "SharedMemoryError", "power of two"
+        "an alignment passed as a string", 'smem.alloc(u32, 4, align="a")  # <-', "SharedMemoryError", "power of two"
     ),
     in_kernel("an allocation with an invalid name", 'smem.alloc(u32, 4, name="a b")  # <-', "SharedMemoryError", "a b"),
-    in_kernel("a swizzle by its number", "smem.alloc(u32, 4, swizzle=128)  # <-", "SharedMemoryError", "128B"),
+    in_kernel("a swizzle passed as an integer", "smem.alloc(u32, 4, swizzle=128)  # <-", "SharedMemoryError", "128B"),
     in_kernel(
-        "a float stored as a half",
+        "an f32 register stored by an f16 store",
         "x = reg.scalar(f32, init=1.0)\ny = reg.scalar(u64, init=0)\nptx.st(f16, ptx.addr(y), x)  # <-",
         "RegisterTypeError",
         "ptx.st(f16, …)",
@@ -76,27 +82,29 @@ TRACING = (
         "ptx.cvt",
     ),
     in_kernel(
-        "a half loaded to a brain float",
+        "an f16 load to a bf16 register",
         "x = reg.scalar(bf16)\ny = reg.scalar(u64, init=0)\nptx.ld(f16, x, ptx.addr(y))  # <-",
         "RegisterTypeError",
         "ptx.ld(f16, …)",
         "bf16",
     ),
     in_kernel(
-        "one float of a vector",
+        "an f32 register among the values of an f16 store",
         "h, x = reg.scalar(f16), reg.scalar(f32)\ny = reg.scalar(u64, init=0)\nptx.st(f16, ptx.addr(y), [h, x])  # <-",
         "RegisterTypeError",
         "%f0",
     ),
-    in_kernel("a shift of a float", "x = reg.scalar(f32, init=1.0)\nx << 1  # <-", "RegisterTypeError", "f32"),
+    in_kernel(
+        "a bit shift of an f32 register", "x = reg.scalar(f32, init=1.0)\nx << 1  # <-", "RegisterTypeError", "f32"
+    ),
     in_kernel("an index past a register array", "a = reg.array(f32, 4)\na[4]  # <-", "RegisterIndexError", "4"),
     in_kernel(
-        "one name for two registers",
+        "two registers declared with one name",
         'reg.scalar(u32, name="x")\nreg.scalar(f32, name="x")  # <-',
         "DuplicateNameError",
         "x",
     ),
-    in_kernel("a list initializer for a float", "reg.scalar(f32, init=[1])  # <-", "OperandError"),
+    in_kernel("a list as the initial value of an f32 register", "reg.scalar(f32, init=[1])  # <-", "OperandError"),
     in_kernel("a branch to an undefined label", 'ptx.bra("nowhere")  # <-', "UndefinedLabelError", "nowhere"),
     in_kernel("a label placed twice", 'ptx.label("here")\nptx.label("here")  # <-', "DuplicateNameError", "here"),
     in_kernel("else without if", "with ptx.else_():  # <-\n    pass", "ControlFlowError", "if_"),
@@ -104,9 +112,11 @@ TRACING = (
     in_kernel(
         "if_ without with", "p = reg.scalar(u32, init=1) == 1\nptx.if_(p)  # <-\nptx.ret()", "ControlFlowError", "with"
     ),
-    in_kernel("a loop without with", 'ptx.loop("again")  # <-', "ControlFlowError", "with ptx.loop"),
     in_kernel(
-        "a return out of an if_",
+        "ptx.loop called outside a with statement", 'ptx.loop("again")  # <-', "ControlFlowError", "with ptx.loop"
+    ),
+    in_kernel(
+        "Python's return inside a ptx.if_ block",
         """
         p = reg.scalar(u32, init=1) == 1
         with ptx.if_(p):
@@ -117,7 +127,7 @@ TRACING = (
         "ptx.ret()",
     ),
     in_kernel(
-        "a break of an unrolled loop out of an if_",
+        "Python's break inside a ptx.if_ block",
         """
         r = reg.scalar(u32, init=1)
         for number in range(4):
@@ -129,7 +139,7 @@ TRACING = (
         "ptx.break_()",
     ),
     in_kernel(
-        "a continue that skips the rest of a body",
+        "Python's continue inside a ptx.while_ block",
         """
         r = reg.scalar(u32, init=1)
         for number in range(4):
@@ -140,13 +150,17 @@ TRACING = (
         "ControlFlowError",
         "ptx.continue_()",
     ),
-    in_kernel("a pointer of a number", "ptx.global_ptrs(3)  # <-", "OperandError", "array parameters"),
-    in_kernel("a number for a name", "smem.alloc(u32, 4, name=3)  # <-", "SharedMemoryError", "3"),
-    in_kernel("a truth value for an index", "s = smem.alloc(u32, (2, 2))\ns[True, 0]  # <-", "OperandError", "True"),
-    in_kernel("a truth value for a size", "smem.alloc(u32, True)  # <-", "SharedMemoryError", "True"),
-    in_kernel("raw text that is not PTX", 'ptx.raw("add.s32 %r1, , %r2;")  # <-', "RawTextError", "operand"),
+    in_kernel("ptx.global_ptrs called with a number", "ptx.global_ptrs(3)  # <-", "OperandError", "array parameters"),
+    in_kernel("a number as the name of an allocation", "smem.alloc(u32, 4, name=3)  # <-", "SharedMemoryError", "3"),
     in_kernel(
-        "an instruction that this version of PTX lacks",
+        "a bool as an index of a shared array", "s = smem.alloc(u32, (2, 2))\ns[True, 0]  # <-", "OperandError", "True"
+    ),
+    in_kernel("a bool as the size of a shared array", "smem.alloc(u32, True)  # <-", "SharedMemoryError", "True"),
+    in_kernel(
+        "a syntax error in the text of ptx.raw", 'ptx.raw("add.s32 %r1, , %r2;")  # <-', "RawTextError", "operand"
+    ),
+    in_kernel(
+        "an instruction newer than the kernel's PTX version",
         "ptx.tcgen05.wait_ld()  # <-",
         "InstructionUseError",
         "version=(8, 6) or later",
@@ -163,37 +177,37 @@ TRACING = (
         "a missing operand", "r = reg.scalar(u32, init=1)\nptx.inst.add.u32(r, r)  # <-", "InstructionUseError", "add"
     ),
     in_kernel(
-        "a register of the wrong type",
+        "an f32 register as an operand of add.u32",
         "x = reg.scalar(f32, init=1.0)\nptx.inst.add.u32(x, x, 1)  # <-",
         "InstructionUseError",
         "add.u32",
     ),
     in_kernel(
-        "a 64-bit register in a 32-bit instruction",
+        "a u64 register as an operand of add.u32",
         "x = reg.scalar(u64, init=1)\ny = reg.scalar(u32)\nptx.inst.add.u32(y, x, 1)  # <-",
         "InstructionUseError",
         "add.u32",
     ),
     in_kernel(
-        "a predicate as data",
+        "a predicate as the source of mov.u32",
         "r = reg.scalar(u32, init=1)\np = r == 1\nptx.inst.mov.u32(r, p)  # <-",
         "InstructionUseError",
         "mov.u32",
     ),
     in_kernel(
-        "a guard that is not a predicate",
+        "a u32 register as the guard of an instruction",
         "r = reg.scalar(u32, init=1)\nptx.ret(pred=r)  # <-",
         "RegisterTypeError",
         "pred",
     ),
     in_kernel(
-        "a rounding that is missing",
+        "fma.f32 without its rounding modifier",
         "x = reg.scalar(f32, init=1.0)\nptx.inst.fma.f32(x, x, x, x)  # <-",
         "InstructionUseError",
         "fma",
     ),
     in_kernel(
-        "a comparison that does not exist",
+        "setp with an unknown comparison",
         'p = reg.scalar(pred)\nptx.setp("lte", u32, p, 1, 2)  # <-',
         "OperandError",
         "lte",
@@ -207,17 +221,20 @@ TRACING = (
         arch="sm_90a",
     ),
     in_kernel(
-        "an index outside shared memory", "s = smem.alloc(f32, (4, 4))\ns[4, 0]  # <-", "RegisterIndexError", "4"
+        "an index past the end of a shared array",
+        "s = smem.alloc(f32, (4, 4))\ns[4, 0]  # <-",
+        "RegisterIndexError",
+        "4",
     ),
     in_kernel(
-        "a reduction over an odd width",
+        "a warp reduction over 24 lanes",
         "x = reg.scalar(f32, init=1.0)\nptx.warp.reduce_sum(x, width=24)  # <-",
         "OperandError",
         "24",
     ),
-    in_kernel("a named barrier that does not exist", "ptx.bar.sync(16)  # <-", "OperandError", "16"),
+    in_kernel("a named barrier number above 15", "ptx.bar.sync(16)  # <-", "OperandError", "16"),
     in_kernel(
-        "a copy of three bytes",
+        "a cp.async copy of three bytes",
         "s = smem.alloc(f32, (4,))\np = reg.scalar(u64, init=0)\nptx.cp.async_.ca(ptx.addr(s), ptx.addr(p), 3)  # <-",
         "OperandError",
         "4, 8",
@@ -232,7 +249,7 @@ TRACING = (
         "m16n8k17",
     ),
     in_kernel(
-        "a matrix load of three tiles",
+        "an ldmatrix of three matrices",
         's = smem.alloc(b16, (64,))\nd = reg.array(b32, 3)\nptx.ldmatrix(dst=d, src=ptx.addr(s), layout="x3")  # <-',
         "OperandError",
         "x3",
@@ -250,7 +267,7 @@ OUTSIDE = (
     program("a register outside a kernel", "reg.scalar(u32)  # <-", "NoTraceError", "@kernel"),
     program("an instruction outside a kernel", "ptx.inst.ret()  # <-", "NoTraceError", "@kernel"),
     program(
-        "a register used in another trace",
+        "a register of one kernel used in another",
         """
         kept = []
         @kernel
@@ -268,19 +285,32 @@ OUTSIDE = (
     ),
     program("an unknown arch", '@kernel(arch="sm_91a")  # <-\ndef k(): ...', "ArchError", "sm_90a"),
     program("a block of 2048 threads", "@kernel(block=(2048, 1, 1))  # <-\ndef k(): ...", "LaunchError", "1024"),
-    program("a block of no threads", "@kernel(block=(0, 1, 1))  # <-\ndef k(): ...", "LaunchError"),
+    program("a block size of 0", "@kernel(block=(0, 1, 1))  # <-\ndef k(): ...", "LaunchError"),
     program("a cluster of 32 blocks", "@kernel(cluster=(32, 1, 1))  # <-\ndef k(): ...", "LaunchError", "cluster"),
-    program("a raw parameter of no type", '@kernel(raw_params=[("q32", "n")])  # <-\ndef k(): ...', "SpecError", "q32"),
-    program("a tile of negative size", "Tile(-1, f32)  # <-", "SpecError"),
-    program("a tile without a dtype", 'Tile("M", "N")  # <-', "SpecError"),
-    program("fewer parameters than specs", "@kernel(in_specs=(Tile(4, f32),))  # <-\ndef k(): ...", "SignatureError"),
-    program("a number for a list of tiles", "@kernel(in_specs=3)  # <-\ndef k(): ...", "SpecError", "in_specs=3"),
-    program("a word for lineinfo", '@kernel(lineinfo="yes")  # <-\ndef k(): ...', "SpecError", "lineinfo='yes'"),
-    program("a truth value for a grid", "@kernel(grid=True)  # <-\ndef k(): ...", "LaunchError", "grid=True"),
-    program("a matrix for a grid", "@kernel(grid=np.ones((1, 2), int))  # <-\ndef k(): ...", "LaunchError", "integers"),
-    program("a truth value for a dimension", SCALE + "scale.ptx(M=1, N=True)  # <-", "KeywordError", "N=True"),
     program(
-        "a kernel that asks for its own text",
+        "a scalar parameter with an unknown type",
+        '@kernel(raw_params=[("q32", "n")])  # <-\ndef k(): ...',
+        "SpecError",
+        "q32",
+    ),
+    program("a Tile with a negative dimension", "Tile(-1, f32)  # <-", "SpecError"),
+    program("a Tile without an element type", 'Tile("M", "N")  # <-', "SpecError"),
+    program(
+        "a kernel function without a parameter for its Tile",
+        "@kernel(in_specs=(Tile(4, f32),))  # <-\ndef k(): ...",
+        "SignatureError",
+    ),
+    program("in_specs passed as a number", "@kernel(in_specs=3)  # <-\ndef k(): ...", "SpecError", "in_specs=3"),
+    program(
+        "lineinfo passed as a string", '@kernel(lineinfo="yes")  # <-\ndef k(): ...', "SpecError", "lineinfo='yes'"
+    ),
+    program("a grid passed as a bool", "@kernel(grid=True)  # <-\ndef k(): ...", "LaunchError", "grid=True"),
+    program(
+        "a grid passed as a matrix", "@kernel(grid=np.ones((1, 2), int))  # <-\ndef k(): ...", "LaunchError", "integers"
+    ),
+    program("a dimension passed as a bool", SCALE + "scale.ptx(M=1, N=True)  # <-", "KeywordError", "N=True"),
+    program(
+        "a kernel that requests its own PTX while it is traced",
         """
         @kernel
         def k():
@@ -291,11 +321,15 @@ OUTSIDE = (
         "'k'",
     ),
     program(
-        "dimensions that are not bound", SCALE + "scale.ptx()  # <-", "UnboundDimensionsError", "scale.ptx(M=", "N="
+        "a PTX request without sizes of the Tiles' dimensions",
+        SCALE + "scale.ptx()  # <-",
+        "UnboundDimensionsError",
+        "scale.ptx(M=",
+        "N=",
     ),
-    program("a keyword that does not exist", SCALE + "scale.ptx(M=1, N=1, K=1)  # <-", "KeywordError", "K"),
+    program("a PTX request with an unknown keyword", SCALE + "scale.ptx(M=1, N=1, K=1)  # <-", "KeywordError", "K"),
     program(
-        "a version older than the target",
+        "a PTX version older than the kernel's target",
         '@kernel(arch="sm_100a", version=(8, 0))  # <-\ndef k():\n    ptx.ret()\nk.ptx()',
         "ArchError",
         "8.6",
@@ -319,23 +353,26 @@ CALLING = (
         "every second column", SCALE + "scale(np.ones((4, 16), np.float32)[:, ::2], ONES[0])  # <-", "LayoutError", "X"
     ),
     program(
-        "an array that starts between two floats",
+        "an f32 array at an address not divisible by 4",
         SCALE + "raw = np.zeros(4 * 8 * 4 + 1, np.uint8)\nscale(raw[1:].view(np.float32).reshape(4, 8), ONES[0])  # <-",
         "AlignmentError",
         "X",
     ),
     program(
-        "a number of NumPy instead of an array",
+        "a NumPy scalar instead of an array",
         SCALE + "scale(ONES, ONES[0, 0])  # <-",
         "ForeignArrayError",
         "W is of type float32",
         "np.asarray(W)",
     ),
     program(
-        "an array with a mask", SCALE + "scale(np.ma.masked_less(ONES, 0), ONES[0])  # <-", "LayoutError", "filled"
+        "a NumPy masked array as an input",
+        SCALE + "scale(np.ma.masked_less(ONES, 0), ONES[0])  # <-",
+        "LayoutError",
+        "filled",
     ),
     program(
-        "one array for two outputs",
+        "one array passed as two outputs",
         """
         @kernel(out_specs=(Tile(4, f32), Tile(4, f32)), grid=1, block=(32, 1, 1))
         def two(X, Y):
@@ -347,10 +384,16 @@ CALLING = (
         "X",
         "Y",
     ),
-    program("an output of another shape", SCALE + "scale(ONES, ONES[0], out=ONES[0])  # <-", "LaunchError", "shape"),
-    program("a check that does not exist", SCALE + 'scale.simulate(ONES, ONES[0], checks="race")  # <-', "LaunchError"),
     program(
-        "an instruction without a meaning",
+        "an out= array with the wrong shape", SCALE + "scale(ONES, ONES[0], out=ONES[0])  # <-", "LaunchError", "shape"
+    ),
+    program(
+        "a simulation with an unknown value of checks=",
+        SCALE + 'scale.simulate(ONES, ONES[0], checks="race")  # <-',
+        "LaunchError",
+    ),
+    program(
+        "an instruction that the simulator does not support",
         """
         @kernel(in_specs=(Tile(4, b32),), grid=1, block=(32, 1, 1))
         def keep(X):
@@ -404,7 +447,7 @@ CALLING = (
         "change a register of the loop's condition",
     ),
     program(
-        "a wait for what never comes",
+        "a poll of a value that no thread writes",
         """
         @kernel(in_specs=(Tile(1, u32),), grid=1, block=(32, 1, 1))
         def wait(X):
@@ -417,7 +460,7 @@ CALLING = (
         "Deadlock",
     ),
     program(
-        "a load past the end",
+        "a load past the end of an array",
         """
         @kernel(in_specs=(Tile(4, f32),), out_specs=(Tile(4, f32),), grid=1, block=(32, 1, 1))
         def past(X, Y):

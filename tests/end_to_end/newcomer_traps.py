@@ -57,31 +57,70 @@ def loop(title: str, body: str, *words: str) -> Trap:
 
 
 REBINDING = (
-    loop("a sum in a loop", "for _ in ptx.range_(10):\n    v = v + 1.0  # <-", "`v`", "`v += …`", "ptx.mov(type, v"),
-    loop("a multiplication with the name on the right", "for _ in ptx.range_(10):\n    v = 2.0 * v  # <-", "`v`"),
-    loop("a new value in an if", "with ptx.if_(v > w):\n    v = w * 2.0  # <-\nw += v", "`v`", "threads that skip"),
     loop(
-        "one name in both arms",
+        "a register's name rebound by `v = v + 1` in a loop",
+        "for _ in ptx.range_(10):\n    v = v + 1.0  # <-",
+        "`v`",
+        "`v += …`",
+        "ptx.mov(type, v",
+    ),
+    loop(
+        "a register's name rebound by `v = 2 * v` in a loop", "for _ in ptx.range_(10):\n    v = 2.0 * v  # <-", "`v`"
+    ),
+    loop(
+        "a register's name rebound in a ptx.if_ block",
+        "with ptx.if_(v > w):\n    v = w * 2.0  # <-\nw += v",
+        "`v`",
+        "threads that skip",
+    ),
+    loop(
+        "a name bound in both arms of ptx.if_ and ptx.else_",
         "with ptx.if_(v > w):\n    t = v * 2.0\nwith ptx.else_():\n    t = w * 2.0  # <-\nw += t",
         *("`t`", "ptx.else_"),
     ),
-    loop("an index of a while loop", "with ptx.while_(lambda: i < 10):\n    i = i + 1  # <-", "`i`", "`i += …`"),
     loop(
-        "a counter that is a number",
+        "a loop index rebound by `i = i + 1` in ptx.while_",
+        "with ptx.while_(lambda: i < 10):\n    i = i + 1  # <-",
+        "`i`",
+        "`i += …`",
+    ),
+    loop(
+        "a Python number counted up in a ptx.loop",
         "n = 0\nwith ptx.loop(pred=lambda: i < 10):\n    i += n\n    n += 1  # <-",
         *("number", "n = reg.scalar(…, init=0)"),
     ),
-    loop("a number chosen by an if", "n = 4\nwith ptx.if_(v > w):\n    n = 8  # <-\ni += n", "number", "`n`"),
-    loop("a pointer that walks", "p = reg.scalar(u64)\nfor _ in ptx.range_(4):\n    p = p + 16  # <-", "`p += …`"),
-    loop("a swap", "for _ in ptx.range_(10):\n    v, w = w, v  # <-", "bound to another register"),
-    loop("accumulators made anew", "for _ in ptx.range_(10):\n    acc = [a + v for a in acc]  # <-", "`acc[i] += …`"),
-    loop("an accumulator of a list", "for _ in ptx.range_(9):  # <-\n    acc[0] = acc[0] + v", "`acc[i] += …`"),
     loop(
-        "an entry of a dict",
+        "a Python number rebound in a ptx.if_ block",
+        "n = 4\nwith ptx.if_(v > w):\n    n = 8  # <-\ni += n",
+        "number",
+        "`n`",
+    ),
+    loop(
+        "a pointer's name rebound in a loop",
+        "p = reg.scalar(u64)\nfor _ in ptx.range_(4):\n    p = p + 16  # <-",
+        "`p += …`",
+    ),
+    loop(
+        "the names of two registers swapped in a loop",
+        "for _ in ptx.range_(10):\n    v, w = w, v  # <-",
+        "bound to another register",
+    ),
+    loop(
+        "a list of accumulators rebound in a loop",
+        "for _ in ptx.range_(10):\n    acc = [a + v for a in acc]  # <-",
+        "`acc[i] += …`",
+    ),
+    loop(
+        "an item of a list of registers rebound in a loop",
+        "for _ in ptx.range_(9):  # <-\n    acc[0] = acc[0] + v",
+        "`acc[i] += …`",
+    ),
+    loop(
+        "a value of a dict of registers rebound in a loop",
         "state = {'sum': v}\nfor _ in ptx.range_(9):  # <-\n    state['sum'] = state['sum'] + w",
         "`state[key] += …`",
     ),
-    loop("the result of a select", "for _ in ptx.range_(9):\n    v = w.max(v)  # <-", "`v`"),
+    loop("a register's name rebound to a maximum in a loop", "for _ in ptx.range_(9):\n    v = w.max(v)  # <-", "`v`"),
 )
 
 SHARED = (
@@ -99,12 +138,12 @@ SHARED = (
         "s32",
     ),
     traced(
-        "an element where an address belongs",
+        "ld.shared with an element's value as the address",
         "s, v = smem.alloc(u32, 32), reg.scalar(u32)\nptx.inst.ld.shared.u32(v, ptx.addr(s[3]))  # <-",
         *("OperandError", "value of an element of smem_0", "s.address(i)"),
     ),
     traced(
-        "an element stored to by its address",
+        "st.shared with an element's value as the address",
         "s, v = smem.alloc(f32, 32), reg.scalar(f32)\nptx.inst.st.shared.f32(ptx.addr(s[3]), v)  # <-",
         *("OperandError", "s.address(i)"),
     ),
@@ -126,34 +165,53 @@ SWIZZLED = tuple(
 
 LANES = (
     traced(
-        "CUDA's shuffle up", "v = reg.scalar(u32)\nptx.shfl.sync.up(v, 1, 0)  # <-", "OperandError", "__shfl_up_sync"
+        "ptx.shfl.sync.up in the argument order of __shfl_up_sync",
+        "v = reg.scalar(u32)\nptx.shfl.sync.up(v, 1, 0)  # <-",
+        "OperandError",
+        "__shfl_up_sync",
     ),
     traced(
-        "a shuffle of two operands",
+        "ptx.shfl.sync.down without a destination register",
         "v = reg.scalar(u32)\nptx.shfl.sync.down(v, 1)  # <-",
         "OperandError",
         "dst, v, delta",
     ),
     traced(
-        "a shuffle whose mask comes first",
+        "ptx.shfl.sync.idx in the argument order of __shfl_sync",
         "v = reg.scalar(u32)\nptx.shfl.sync.idx(0xFFFFFFFF, v, 0)  # <-",
         *("OperandError", "dst, v, lane", "__shfl_sync(mask, v, lane)"),
     ),
     traced(
-        "a butterfly of a constant",
+        "ptx.shfl.sync.bfly without a destination register",
         "v = reg.scalar(u32)\nptx.shfl.sync.bfly(v, 16, 31)  # <-",
         *("OperandError", "__shfl_xor_sync"),
     ),
-    traced("CUDA's ballot", "p = reg.scalar(pred)\nptx.vote.sync.ballot(-1, p)  # <-", "OperandError", "__ballot_sync"),
     traced(
-        "a ballot without a destination", "p = reg.scalar(pred)\nptx.vote.sync.ballot(p)  # <-", "OperandError", "dst"
-    ),
-    traced("CUDA's any", "p = reg.scalar(pred)\nptx.vote.sync.any(p, -1)  # <-", "OperandError", "__any_sync"),
-    traced(
-        "CUDA's match", "v = reg.scalar(u32)\nptx.match.any.sync(u32, v, -1)  # <-", "OperandError", "__match_any_sync"
+        "ptx.vote.sync.ballot in the argument order of __ballot_sync",
+        "p = reg.scalar(pred)\nptx.vote.sync.ballot(-1, p)  # <-",
+        "OperandError",
+        "__ballot_sync",
     ),
     traced(
-        "a reduction in place",
+        "ptx.vote.sync.ballot without a destination register",
+        "p = reg.scalar(pred)\nptx.vote.sync.ballot(p)  # <-",
+        "OperandError",
+        "dst",
+    ),
+    traced(
+        "ptx.vote.sync.any in the argument order of __any_sync",
+        "p = reg.scalar(pred)\nptx.vote.sync.any(p, -1)  # <-",
+        "OperandError",
+        "__any_sync",
+    ),
+    traced(
+        "ptx.match.any.sync in the argument order of __match_any_sync",
+        "v = reg.scalar(u32)\nptx.match.any.sync(u32, v, -1)  # <-",
+        "OperandError",
+        "__match_any_sync",
+    ),
+    traced(
+        "ptx.redux.sync.add without a destination register",
         "v = reg.scalar(u32)\nptx.redux.sync.add(u32, v)  # <-",
         "OperandError",
         "__reduce_add_sync",
@@ -163,22 +221,22 @@ LANES = (
 GRID = 'Tile("M", "N", f32)'
 DECLARED = (
     program(
-        "a grid that names no dimension",
+        "a grid function whose parameters are not dimensions",
         f"@kernel(in_specs=({GRID},), grid=lambda cols, rows: (cols, rows))  # <-\ndef k(X): ptx.ret()",
         *("SignatureError", "cols, rows", "M, N"),
     ),
     program(
-        "a grid in lower case",
+        "a grid function with dimension names in lower case",
         f"@kernel(in_specs=({GRID},), grid=lambda m, n: (m, n))  # <-\ndef k(X): ptx.ret()",
         *("SignatureError", "m, n", "lambda M, N"),
     ),
     program(
-        "a grid of another rank",
+        "a grid function with a parameter for an undeclared dimension",
         f"@kernel(in_specs=({GRID},), grid=lambda M, N, K: (M, N))  # <-\ndef k(X): ptx.ret()",
         *("SignatureError", "K"),
     ),
     program(
-        "a value that is returned",
+        "a kernel that returns a register",
         """
         @kernel
         def k():
@@ -189,7 +247,7 @@ DECLARED = (
         *("ReturnedValueError", "out_specs"),
     ),
     program(
-        "a tensor of Triton's style that is returned",
+        "a kernel that returns its output parameter",
         """
         @kernel(in_specs=(Tile("N", f32),), out_specs=(Tile("N", f32),), grid=1, block=32)
         def k(X, Y):
@@ -213,22 +271,31 @@ def reverse(X, Y):
 """
 FOUND = (
     program(
-        "a grid that leaves the tail",
+        "a simulated grid that omits the tail of the array",
         VECTOR.format(grid="lambda N: N // 128") + COPY + "report = copy.simulate(np.ones(200, np.float32))",
         *("unwritten-output", "72 of 200", "'Y'", "Y[128]", "-(-N // 128)"),
     ),
     program(
-        "a grid that is fixed",
+        "a simulated grid of one CTA for an array of two",
         VECTOR.format(grid="1") + COPY + "report = copy.simulate(np.ones(256, np.float32))",
         *("unwritten-output", "128 of 256", "Y[128]"),
     ),
     program(
-        "a call that leaves the tail",
+        "a kernel call whose grid omits the tail of the array",
         VECTOR.format(grid="lambda N: N // 128") + COPY + "copy(np.ones(200, np.float32))",
         *("FindingWarning", "unwritten-output", "copy.simulate(…)"),
     ),
-    program("a call without its barrier", RACE + "reverse(np.ones(128, np.float32))", "FindingWarning", "shared-race"),
-    program("a run without its barrier", RACE + "report = reverse.simulate(np.ones(128, np.float32))", "shared-race"),
+    program(
+        "a kernel call with a missing CTA barrier",
+        RACE + "reverse(np.ones(128, np.float32))",
+        "FindingWarning",
+        "shared-race",
+    ),
+    program(
+        "a simulation with a missing CTA barrier",
+        RACE + "report = reverse.simulate(np.ones(128, np.float32))",
+        "shared-race",
+    ),
 )
 
 
@@ -242,7 +309,7 @@ def on_vector(title: str, dtype: str, body: str, given: str, told: str, *words: 
 
 VALUES = (
     on_vector(
-        "a division by zero",
+        "an integer division by zero",
         "u32",
         """
         v = ptx.ld(u32, reg.scalar(u32), ptx.addr(x + i * 4))
@@ -251,7 +318,7 @@ VALUES = (
         *("np.arange(128, dtype=np.uint32)", "undefined-value", "integer division by zero", "test the divisor"),
     ),
     on_vector(
-        "a remainder of a division by zero that is an index",
+        "a remainder of a division by zero as an index",
         "u32",
         """
         v = ptx.ld(u32, reg.scalar(u32), ptx.addr(x + i * 4))
@@ -261,7 +328,7 @@ VALUES = (
         *("np.zeros(128, np.uint32)", "undefined-value", "integer division by zero"),
     ),
     on_vector(
-        "halves read as floats",
+        "an f16 array read by f32 loads",
         "f16",
         """
         with ptx.if_(i < 64):
@@ -273,7 +340,7 @@ VALUES = (
 )
 
 ENDLESS = on_vector(
-    "a counter that is not increased",
+    "a loop whose counter is never increased",
     "f32",
     """
     count, v = reg.scalar(u32, init=0), reg.scalar(f32, init=0.0)

@@ -38,7 +38,7 @@ def test_a_bad_launch_gives_its_error_and_the_next_good_one_works(group: str, ca
     text, line = found["text"], found["wanted"]
     assert case.error in found["types"], f"{found['types'][0]}: {text}"
     assert [word for word in case.words if word not in text] == [], text
-    assert not found["chained"], "one error, not one on top of another"
+    assert not found["chained"], "one error without a chained exception"
     assert line in found["lines"]
     if group != "plans":  # launch plans add no user line to the message
         assert f"user_program.py:{line}" in text, text

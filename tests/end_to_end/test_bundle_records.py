@@ -124,61 +124,85 @@ def without(*path: str | int) -> Callable[[dict[str, Any]], None]:
 MAP = ("parameters", 5, "descriptor", "tensor_map")
 # Changes of the record of `everything`, each with the expected error message.
 WRONG: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
-    "a member is missing": (without("grid"), "missing members: grid"),
-    "a member is unknown": (put(1, "extra"), "unknown member 'extra'"),
-    "a name is invalid": (put("a b", "entry"), "record.entry is 'a b'"),
-    "a name is too long": (put("a" * 5000, "entry"), "5000 characters"),
-    "a name must be a string": (put(7, "entry"), "expected a string"),
-    "the entry is not in the text": (put("other", "entry"), "defines 0 entries named other"),
-    "the entry is in the text twice": (text(lambda ptx: ptx + ptx[ptx.index(".visible") :]), "defines 2 entries"),
+    "a member of the record is missing": (without("grid"), "missing members: grid"),
+    "the record has an unknown member": (put(1, "extra"), "unknown member 'extra'"),
+    "the entry's name is invalid": (put("a b", "entry"), "record.entry is 'a b'"),
+    "the entry's name is too long": (put("a" * 5000, "entry"), "5000 characters"),
+    "the entry's name is a number": (put(7, "entry"), "expected a string"),
+    "the PTX text lacks the entry": (put("other", "entry"), "defines 0 entries named other"),
+    "the PTX text defines the entry twice": (text(lambda ptx: ptx + ptx[ptx.index(".visible") :]), "defines 2 entries"),
     "the entry has no body": (text(lambda ptx: ptx[: ptx.index("{")] + ";"), "defines 1 entries"),
-    "the text is no PTX": (text(lambda ptx: ptx + "}"), "the text is not valid PTX"),
-    "the text nests too deeply": (text(lambda ptx: ptx.replace("ret;", "{" * 20000)), "nest too deeply|not valid PTX"),
-    "the text contains a NUL": (text(lambda ptx: ptx + "\0"), "a NUL"),
-    "the text contains half a character": (text(lambda ptx: ptx + "//\ud800"), "unpaired surrogate"),
-    "the text is for another target": (text(lambda ptx: ptx.replace("sm_90a", "sm_80")), "text is for target sm_80"),
-    "the text names no target": (text(lambda ptx: ptx.replace(".target sm_90a", "")), "text is for target nothing"),
+    "the PTX text has a syntax error": (text(lambda ptx: ptx + "}"), "the text is not valid PTX"),
+    "the PTX text nests braces too deeply": (
+        text(lambda ptx: ptx.replace("ret;", "{" * 20000)), "nest too deeply|not valid PTX"
+    ),
+    "the PTX text contains a NUL": (text(lambda ptx: ptx + "\0"), "a NUL"),
+    "the PTX text contains an unpaired surrogate": (text(lambda ptx: ptx + "//\ud800"), "unpaired surrogate"),
+    "the PTX text is for another target": (
+        text(lambda ptx: ptx.replace("sm_90a", "sm_80")), "text is for target sm_80"
+    ),
+    "the PTX text has no .target directive": (
+        text(lambda ptx: ptx.replace(".target sm_90a", "")), "text is for target nothing"
+    ),
     "the target is unknown": (put("sm_91", "target"), "sm_91"),
     "the grid is too large": (put([2**31, 1, 1], "grid"), r"record.grid\[0\] is 2147483648"),
     "the grid is empty": (put([0, 1, 1], "grid"), "expected 1 to"),
-    "the grid has two sizes": (put([4, 1], "grid"), "has 2 items"),
-    "the grid is fractional": (put([4.0, 1, 1], "grid"), "expected an integer"),
-    "the grid is a bool": (put([True, 1, 1], "grid"), "expected an integer"),
-    "the grid is enormous": (put([10**400, 1, 1], "grid"), "an integer of more than 64 bits"),
-    "clusters do not divide the grid": (put([3, 1, 1], "grid"), "not a multiple of the cluster size 2"),
+    "the grid has two dimensions instead of three": (put([4, 1], "grid"), "has 2 items"),
+    "a size of the grid is a float": (put([4.0, 1, 1], "grid"), "expected an integer"),
+    "a size of the grid is a bool": (put([True, 1, 1], "grid"), "expected an integer"),
+    "a size of the grid is 10^400": (put([10**400, 1, 1], "grid"), "an integer of more than 64 bits"),
+    "the cluster size does not divide the grid": (put([3, 1, 1], "grid"), "not a multiple of the cluster size 2"),
     "the block is too large": (put([1024, 2, 1], "block"), "2048 threads"),
     "the cluster is too large": (put([32, 1, 1], "cluster"), "32 CTAs"),
     "the shared memory is too large": (put(300_000, "shared_bytes"), "expected 0 to 232448"),
     "a parameter is missing": (without("parameters", 4), "has 6 parameters in the PTX text and 5"),
-    "a parameter is called otherwise": (put("Z", "parameters", 0, "name"), "does not match its declaration"),
-    "a parameter has another type": (put("s64", "parameters", 3, "type"), "expected -9223|not match its declaration"),
-    "a pointer has the type of a number": (put("f32", "parameters", 0, "type"), "does not match its declaration"),
-    "a parameter has no type": (put("q32", "parameters", 2, "type"), "expected one of"),
-    "a parameter is of no kind": (put("magic", "parameters", 2, "kind"), "tensor, scalar, descriptor"),
-    "a value is out of range": (put(2**64, "parameters", 3, "value"), "integer of more than 64 bits: expected 0 to"),
-    "a value must be a number": (put("0x1", "parameters", 2, "value"), "the string is empty or has invalid characters"),
-    "a value belongs to a tensor": (put(1, "parameters", 0, "value"), "only a scalar has a value"),
-    "a scalar is a tensor's": (put(0, "parameters", 2, "index"), "a scalar has no tensor index"),
-    "a pointer is to no array": (put(5, "parameters", 1, "index"), "array indices .0, 5., expected 0 to 1"),
-    "a map is of no array": (put(2, "parameters", 5, "index"), "has array index 2, but there are 2 arrays"),
-    "a map is missing": (put(None, "parameters", 5, "descriptor"), "has no description of its array"),
-    "a map is a pointer's": (put({}, "parameters", 0, "descriptor"), "only a parameter of kind descriptor"),
-    "a map has another rank": (put([1], *MAP, "box"), "differ in length"),
-    "a map swizzles strangely": (put("8B", *MAP, "swizzle"), "expected one of none, 32B"),
-    "a descriptor is of no kind": (put({}, *MAP[:-1]), "missing description"),
-    "a descriptor is of two kinds": (put({"a": 1, "b": 2}, *MAP[:-1]), "has 2 members, the maximum is 1"),
-    "a descriptor is of an unknown kind": (put({"moon": 1}, *MAP[:-1]), "plugin provides the descriptor m"),
-    "the kind of a descriptor is not a name": (put({"a b": 1}, *MAP[:-1]), "is empty or has invalid characters"),
+    "a parameter's name is not the declared one": (put("Z", "parameters", 0, "name"), "does not match its declaration"),
+    "a parameter's type is not the declared one": (
+        put("s64", "parameters", 3, "type"), "expected -9223|not match its declaration"
+    ),
+    "a pointer parameter has type f32": (put("f32", "parameters", 0, "type"), "does not match its declaration"),
+    "a parameter's type is unknown": (put("q32", "parameters", 2, "type"), "expected one of"),
+    "a parameter's kind is unknown": (put("magic", "parameters", 2, "kind"), "tensor, scalar, descriptor"),
+    "a scalar's value is out of range": (
+        put(2**64, "parameters", 3, "value"), "integer of more than 64 bits: expected 0 to"
+    ),
+    "a scalar's value is a string": (
+        put("0x1", "parameters", 2, "value"), "the string is empty or has invalid characters"
+    ),
+    "a pointer parameter has a scalar value": (put(1, "parameters", 0, "value"), "only a scalar has a value"),
+    "a scalar parameter has a tensor index": (put(0, "parameters", 2, "index"), "a scalar has no tensor index"),
+    "a pointer has an array index out of range": (
+        put(5, "parameters", 1, "index"), "array indices .0, 5., expected 0 to 1"
+    ),
+    "a tensor map has an array index out of range": (
+        put(2, "parameters", 5, "index"), "has array index 2, but there are 2 arrays"
+    ),
+    "a descriptor parameter lacks its tensor map": (
+        put(None, "parameters", 5, "descriptor"), "has no description of its array"
+    ),
+    "a pointer parameter has a descriptor": (
+        put({}, "parameters", 0, "descriptor"), "only a parameter of kind descriptor"
+    ),
+    "a tensor map's box has another rank than its shape": (put([1], *MAP, "box"), "differ in length"),
+    "a tensor map has an unknown swizzle": (put("8B", *MAP, "swizzle"), "expected one of none, 32B"),
+    "a descriptor has no kind": (put({}, *MAP[:-1]), "missing description"),
+    "a descriptor has two kinds": (put({"a": 1, "b": 2}, *MAP[:-1]), "has 2 members, the maximum is 1"),
+    "a descriptor's kind is unknown": (put({"moon": 1}, *MAP[:-1]), "plugin provides the descriptor m"),
+    "a descriptor's kind is not an identifier": (put({"a b": 1}, *MAP[:-1]), "is empty or has invalid characters"),
     "an array is not dense": (put([65, 1], "inputs", 0, "strides"), "is not dense"),
-    "an array is larger than memory": (put([2**40, 2**40], "inputs", 0, "shape"), "the range of device addresses"),
+    "an array exceeds the address range": (put([2**40, 2**40], "inputs", 0, "shape"), "the range of device addresses"),
     "an array is empty": (put([0, 64], "inputs", 0, "shape"), "expected 1 to"),
-    "an array is strangely aligned": (put(3, "inputs", 0, "alignment"), "power of two"),
+    "an array's alignment is not a power of two": (put(3, "inputs", 0, "alignment"), "power of two"),
     "two arrays share a name": (put("X", "outputs", 0, "name"), "duplicate array name X"),
-    "an output is written as an input": (put([1], "mutated"), "increasing input indices below 1"),
-    "an attribute is too long": (put([[2, "00" * 65]], "attributes"), "130 characters"),
-    "an attribute is not hexadecimal": (put([[2, "0g"]], "attributes"), "is empty or has invalid characters"),
-    "an attribute is duplicated": (put([[2, "00"], [2, "01"]], "attributes"), "launch attributes must increase"),
-    "an attribute is not a pair": (put([[2]], "attributes"), "has 1 items"),
+    "an output's index is listed as a mutated input": (put([1], "mutated"), "increasing input indices below 1"),
+    "a launch attribute's value is too long": (put([[2, "00" * 65]], "attributes"), "130 characters"),
+    "a launch attribute's value is not hexadecimal": (
+        put([[2, "0g"]], "attributes"), "is empty or has invalid characters"
+    ),
+    "a launch attribute is listed twice": (
+        put([[2, "00"], [2, "01"]], "attributes"), "launch attributes must increase"
+    ),
+    "a launch attribute lacks its value": (put([[2]], "attributes"), "has 1 items"),
 }  # fmt: skip
 
 

@@ -175,113 +175,151 @@ R = ("entries", 0, "record")
 
 # Changes of a bundle, each with the expected error message.
 HARMED: dict[str, tuple[Callable[[Path], None], str]] = {
-    # the folder
+    # faults of the bundle's folder
     "it is gone": (shutil.rmtree, "is not a folder"),
-    "it has no manifest": (lambda bundle: (bundle / "manifest.json").unlink(), "manifest.json not found"),
-    "its manifest is a link": (manifest_linked, "cannot read manifest.json as a regular file"),
-    "a file is missing": (lambda bundle: (bundle / "scale.c").unlink(), "lacks 'scale.c'"),
-    "a file is too many": (lambda bundle: (bundle / "x\n.so").touch(), r"contains 'x\\n.so', not listed in"),
-    "a folder is too many": (lambda bundle: (bundle / "__pycache__").mkdir(), "contains '__pycache__'"),
-    "a file is a link": (linked, r"cannot read scale.ptx as a regular file"),
-    "a file is a pipe": (pipe, "scale.ptx is not a regular file"),
+    "the bundle has no manifest": (lambda bundle: (bundle / "manifest.json").unlink(), "manifest.json not found"),
+    "the manifest is a symbolic link": (manifest_linked, "cannot read manifest.json as a regular file"),
+    "a listed file is missing": (lambda bundle: (bundle / "scale.c").unlink(), "lacks 'scale.c'"),
+    "the bundle contains an unlisted file": (
+        lambda bundle: (bundle / "x\n.so").touch(), r"contains 'x\\n.so', not listed in"
+    ),
+    "the bundle contains an unlisted folder": (
+        lambda bundle: (bundle / "__pycache__").mkdir(), "contains '__pycache__'"
+    ),
+    "a file is a symbolic link": (linked, r"cannot read scale.ptx as a regular file"),
+    "a file is a named pipe": (pipe, "scale.ptx is not a regular file"),
     "a file is a folder": (folder_in_place, r"(scale.ptx is not a regular file|cannot read scale.ptx)"),
-    "a file is enormous": (grown, r"scale.cubin has 1099511627776 bytes, the maximum is \d+"),
-    "a file is cut off": (lambda bundle: os.truncate(bundle / "scale.h", 100), "scale.h has 100 bytes"),
+    "a file has 2^40 bytes": (grown, r"scale.cubin has 1099511627776 bytes, the maximum is \d+"),
+    "a file is truncated": (lambda bundle: os.truncate(bundle / "scale.h", 100), "scale.h has 100 bytes"),
     "a file has changed since the export": (
         lambda bundle: (bundle / "scale.ptx").write_bytes(b" " * (bundle / "scale.ptx").stat().st_size),
         "scale.ptx has changed since the export: its SHA-256 differs",
     ),
-    # JSON
-    "its manifest is empty": (text(""), "is not JSON"),
-    "its manifest is not UTF-8": (text(b'{"format": "\xff"}'), "is not UTF-8"),
-    "its manifest is UTF-16": (text("{}".encode("utf-16")), "is not UTF-8"),
-    "its manifest begins with a byte-order mark": (text("\ufeff{}"), "is not JSON"),
-    "its manifest is a list": (text("[]"), "manifest is a list: expected an object"),
-    "its manifest is cut off": (text('{"format": 4, "name": "sc'), "is not JSON"),
-    "its manifest goes on": (text("{} {}"), "is not JSON"),
-    "its manifest is nested too deeply": (text("[" * 200_000), "is nested too deeply"),
-    "its manifest nests objects too deeply": (text('{"a":' * 200_000), "is nested too deeply"),
-    "a key is duplicated": (replaced('"format": 4', '"format": 4, "format": 4'), "duplicate members 'format'"),
-    "a nested key is duplicated": (replaced('"grid": [', '"grid": [1, 1, 1], "grid": ['), "duplicate members"),
+    # faults of the manifest's JSON text
+    "the manifest is empty": (text(""), "is not JSON"),
+    "the manifest is not UTF-8": (text(b'{"format": "\xff"}'), "is not UTF-8"),
+    "the manifest is UTF-16": (text("{}".encode("utf-16")), "is not UTF-8"),
+    "the manifest begins with a byte-order mark": (text("\ufeff{}"), "is not JSON"),
+    "the manifest is a JSON list": (text("[]"), "manifest is a list: expected an object"),
+    "the manifest is truncated": (text('{"format": 4, "name": "sc'), "is not JSON"),
+    "a second JSON value follows the manifest": (text("{} {}"), "is not JSON"),
+    "the manifest nests lists too deeply": (text("[" * 200_000), "is nested too deeply"),
+    "the manifest nests objects too deeply": (text('{"a":' * 200_000), "is nested too deeply"),
+    "a key of the manifest is duplicated": (
+        replaced('"format": 4', '"format": 4, "format": 4'), "duplicate members 'format'"
+    ),
+    "a key of the record is duplicated": (replaced('"grid": [', '"grid": [1, 1, 1], "grid": ['), "duplicate members"),
     "a number is NaN": (replaced('"shared_bytes": 0', '"shared_bytes": NaN'), "contains NaN, which is not JSON"),
-    "a number is infinite": (replaced('"shared_bytes": 0', '"shared_bytes": -Infinity'), "contains -Infinity"),
-    "a number is beyond floats": (replaced('"shared_bytes": 0', '"shared_bytes": 1e999'), "out of range"),
-    "a number has too many digits": (
+    "a number in the manifest is infinite": (
+        replaced('"shared_bytes": 0', '"shared_bytes": -Infinity'), "contains -Infinity"
+    ),
+    "a number is too large for a double": (replaced('"shared_bytes": 0', '"shared_bytes": 1e999'), "out of range"),
+    "a number has 5000 digits": (
         replaced('"shared_bytes": 0', '"shared_bytes": ' + "9" * 5000),
         "an integer of 5000 digits",
     ),
-    # the manifest
-    "its format is of the future": (put(5, "format"), "has format 5, but this version of pyptx reads format 4"),
-    "its format is a word": (put("2", "format"), "manifest.format is '2': expected an integer"),
-    "its format is missing": (without("format"), "missing members: format"),
-    "a member is unknown": (put(1, "exec"), "unknown member 'exec'"),
-    "an unknown member is written to fool terminals": (put(1, "\x1b[2J\ud800"), r"unknown member '\\x1b\[2J\\ud800'"),
-    "its name leads out of it": (put("../evil", "name"), "manifest.name is '../evil'"),
-    "its name is a path": (put("/etc/passwd", "name"), "manifest.name is '/etc/passwd'"),
-    "an entry leads out of it": (put("../scale", "entries", 0, "name"), r"entries\[0\].name is '../scale'"),
-    "an entry is a path of Windows": (put("C:\\scale", "entries", 0, "name"), r"entries\[0\].name"),
-    "an entry is nameless": (put("", "entries", 0, "name"), r"entries\[0\].name is ''"),
-    "the name of an entry contains a NUL": (put("sc\0ale", "entries", 0, "name"), r"entries\[0\].name"),
-    "an entry is of no kernel": (put("other", "entries", 0, "kernel"), "lists other kernels than its entries"),
-    "a kernel has no entry": (second_kernel, "lists other kernels than its entries"),
+    # faults of the manifest's members
+    "the format number is newer than this pyptx": (
+        put(5, "format"), "has format 5, but this version of pyptx reads format 4"
+    ),
+    "the format number is a string": (put("2", "format"), "manifest.format is '2': expected an integer"),
+    "the format number is missing": (without("format"), "missing members: format"),
+    "the manifest has an unknown member": (put(1, "exec"), "unknown member 'exec'"),
+    "an unknown member is named by a terminal escape sequence": (
+        put(1, "\x1b[2J\ud800"), r"unknown member '\\x1b\[2J\\ud800'"
+    ),
+    "the bundle's name is a path outside the folder": (put("../evil", "name"), "manifest.name is '../evil'"),
+    "the bundle's name is an absolute path": (put("/etc/passwd", "name"), "manifest.name is '/etc/passwd'"),
+    "an entry's name is a path outside the folder": (
+        put("../scale", "entries", 0, "name"), r"entries\[0\].name is '../scale'"
+    ),
+    "an entry's name is a Windows path": (put("C:\\scale", "entries", 0, "name"), r"entries\[0\].name"),
+    "an entry's name is empty": (put("", "entries", 0, "name"), r"entries\[0\].name is ''"),
+    "an entry's name contains a NUL character": (put("sc\0ale", "entries", 0, "name"), r"entries\[0\].name"),
+    "an entry's kernel is not listed": (put("other", "entries", 0, "kernel"), "lists other kernels than its entries"),
+    "a listed kernel has no entry": (second_kernel, "lists other kernels than its entries"),
     "the list of entries is empty": (put([], "entries"), "the list has 0 items, expected 1 to"),
-    "two entries are alike but for case": (twin, "duplicate names of entries"),
-    "an entry was made for other keywords": (stranger, "not specializations of one kernel"),
-    "a file leads out of it": (put("../scale.c", "files", 0, "name"), "does not belong to the bundle: '../scale.c'"),
-    "a file is named twice": (file_twice, "duplicate file name"),
+    "two entries' names differ only in letter case": (twin, "duplicate names of entries"),
+    "an entry has other template names than the first": (stranger, "not specializations of one kernel"),
+    "a file's name is a path outside the folder": (
+        put("../scale.c", "files", 0, "name"), "does not belong to the bundle: '../scale.c'"
+    ),
+    "a file is listed twice": (file_twice, "duplicate file name"),
     "a file has a negative size": (put(-1, "files", 0, "bytes"), r"files\[0\].bytes is -1"),
-    "a file has an absurd size": (put(1 << 62, "files", 0, "bytes"), r"files\[0\].bytes"),
-    "a digest is short": (put("00", "files", 0, "sha256"), r"files\[0\].sha256 is '00'"),
-    "a digest is in capitals": (put("A" * 64, "files", 0, "sha256"), r"files\[0\].sha256"),
-    "a keyword is nested": (put({"N": [64]}, "entries", 0, "keywords"), "keywords.N is a list"),
-    "a keyword is not a name": (put({"a b": 1}, "entries", 0, "keywords"), "a name in .*keywords is 'a b'"),
-    "a keyword is enormous": (put("x" * 2000, "entries", 0, "keywords", "dtype"), "2000 characters"),
-    "a size is missing": (without("entries", 0, "keywords", "N"), "have different arrays or scalars"),
-    "a size is untrue": (put(65, "entries", 0, "keywords", "N"), "have different arrays or scalars"),
-    "a size is negative": (put(-64, "entries", 0, "keywords", "N"), "have different arrays or scalars"),
+    "a file has a size of 2^62 bytes": (put(1 << 62, "files", 0, "bytes"), r"files\[0\].bytes"),
+    "a SHA-256 digest has only two digits": (put("00", "files", 0, "sha256"), r"files\[0\].sha256 is '00'"),
+    "a SHA-256 digest has capital letters": (put("A" * 64, "files", 0, "sha256"), r"files\[0\].sha256"),
+    "a keyword's value is a list": (put({"N": [64]}, "entries", 0, "keywords"), "keywords.N is a list"),
+    "a keyword is not an identifier": (put({"a b": 1}, "entries", 0, "keywords"), "a name in .*keywords is 'a b'"),
+    "a keyword's value has 2000 characters": (put("x" * 2000, "entries", 0, "keywords", "dtype"), "2000 characters"),
+    "the size of dimension N is missing": (without("entries", 0, "keywords", "N"), "have different arrays or scalars"),
+    "the size of dimension N is not the array's": (
+        put(65, "entries", 0, "keywords", "N"), "have different arrays or scalars"
+    ),
+    "the size of dimension N is negative": (
+        put(-64, "entries", 0, "keywords", "N"), "have different arrays or scalars"
+    ),
     "resources are negative": (put(-1, "entries", 0, "resources", "registers"), "resources.registers is -1"),
-    "the compiler's name is an escape sequence": (put("\x1b]0;", "compiler"), "manifest.compiler"),
-    # the kernel
-    "a tile has another type": (put("f64", "kernels", 0, "inputs", 0, "dtype"), "different arrays or scalars"),
-    "a tile has another layout": (put("TMA_128B", "kernels", 0, "inputs", 0, "layout"), "different arrays or scalars"),
-    "a tile has no such layout": (put("DIAGONAL", "kernels", 0, "inputs", 0, "layout"), "expected one of ROW"),
-    "a tile has no dimension": (put([], "kernels", 0, "inputs", 0, "shape"), "expected 1 to"),
-    "a dimension is zero": (put([0], "kernels", 0, "inputs", 0, "shape"), "expected 1 to"),
-    "a dimension is code": (put(["__import__('os')"], "kernels", 0, "inputs", 0, "shape"), r"shape\[0\] is .__imp"),
-    "an array is left out": (put(["X"], "kernels", 0, "tensors"), "different arrays or scalars"),
-    "an open scalar is left out": (put([], "kernels", 0, "open"), "different arrays or scalars"),
-    "a position is past the arguments": (put(2, "kernels", 0, "open", 0, "position"), "different arrays or scalars"),
-    "a position is negative": (put(-1, "kernels", 0, "open", 0, "position"), r"position is -1"),
-    "a position is a word": (put("1", "kernels", 0, "open", 0, "position"), "expected an integer"),
-    "an open scalar is of another type": (put("u64", "kernels", 0, "open", 0, "type"), "different arrays or scalars"),
+    "the compiler's name is a terminal escape sequence": (put("\x1b]0;", "compiler"), "manifest.compiler"),
+    # faults of the manifest's description of the kernel
+    "a tile's element type is not the array's": (
+        put("f64", "kernels", 0, "inputs", 0, "dtype"), "different arrays or scalars"
+    ),
+    "a tile's layout is not the array's": (
+        put("TMA_128B", "kernels", 0, "inputs", 0, "layout"), "different arrays or scalars"
+    ),
+    "a tile's layout is an unknown name": (put("DIAGONAL", "kernels", 0, "inputs", 0, "layout"), "expected one of ROW"),
+    "a tile has no dimensions": (put([], "kernels", 0, "inputs", 0, "shape"), "expected 1 to"),
+    "a tile's dimension is zero": (put([0], "kernels", 0, "inputs", 0, "shape"), "expected 1 to"),
+    "a tile's dimension is Python code": (
+        put(["__import__('os')"], "kernels", 0, "inputs", 0, "shape"), r"shape\[0\] is .__imp"
+    ),
+    "the kernel's list of arrays lacks an array": (put(["X"], "kernels", 0, "tensors"), "different arrays or scalars"),
+    "the kernel's list of scalars set at launch is empty": (
+        put([], "kernels", 0, "open"), "different arrays or scalars"
+    ),
+    "a scalar's position is past the last argument": (
+        put(2, "kernels", 0, "open", 0, "position"), "different arrays or scalars"
+    ),
+    "a scalar's position is negative": (put(-1, "kernels", 0, "open", 0, "position"), r"position is -1"),
+    "a scalar's position is a string": (put("1", "kernels", 0, "open", 0, "position"), "expected an integer"),
+    "a scalar set at launch has the wrong type": (
+        put("u64", "kernels", 0, "open", 0, "type"), "different arrays or scalars"
+    ),
     # faults of the record; faults of its fields are in `test_bundle_records`
-    "its record contains a text": (put("ret;", *R, "text"), "the PTX text must be in a separate file"),
-    "its grid is absurd": (put([2**31 - 1, 65536, 1], *R, "grid"), "grid.y is 65536"),
-    "its block is absurd": (put([1024, 1024, 1], *R, "block"), "1048576 threads"),
-    "its shared memory is absurd": (put(2**40, *R, "shared_bytes"), "shared_bytes is 1099511627776"),
-    "its target is another": (put("sm_90a", *R, "target"), "the PTX text is for target sm_80, the record for sm_90a"),
-    "its output overlaps itself": (put([0], *R, "outputs", 0, "strides"), r"strides\[0\] is 0"),
-    "its output is larger than the tile": (put([1 << 40], *R, "outputs", 0, "shape"), "different arrays or scalars"),
+    "the record contains the PTX text": (put("ret;", *R, "text"), "the PTX text must be in a separate file"),
+    "the grid has 65536 CTAs along y": (put([2**31 - 1, 65536, 1], *R, "grid"), "grid.y is 65536"),
+    "the block has 2^20 threads": (put([1024, 1024, 1], *R, "block"), "1048576 threads"),
+    "the shared memory has 2^40 bytes": (put(2**40, *R, "shared_bytes"), "shared_bytes is 1099511627776"),
+    "the record's target is not the PTX text's": (
+        put("sm_90a", *R, "target"), "the PTX text is for target sm_80, the record for sm_90a"
+    ),
+    "an output has a stride of 0": (put([0], *R, "outputs", 0, "strides"), r"strides\[0\] is 0"),
+    "an output is larger than its tile": (put([1 << 40], *R, "outputs", 0, "shape"), "different arrays or scalars"),
     # faults of the PTX text and the cubin, whose digests match
-    "its text is for another target": (ptx("sm_80", "sm_86"), "the PTX text is for target sm_86, the record for sm_80"),
-    "its text has another entry": (ptx(".entry scale", ".entry shale"), "defines 0 entries named scale"),
-    "its text has fewer parameters": (ptx(".param .u64 X,", ""), "has 3 parameters in the PTX text and 4"),
-    "its text has other parameters": (ptx(".param .u32 count", ".param .u64 count"), "count .* does not match"),
-    "its text is no PTX": (ptx("ret;", "ret"), "the text is not valid PTX"),
-    "its text is binary": (lambda bundle: forge(bundle, "scale.ptx", bytes(range(256))), "a NUL"),
-    "its text is empty": (lambda bundle: forge(bundle, "scale.ptx", b""), "the PTX text is for target nothing"),
-    "its cubin is empty": (cubin(lambda _: b""), "is not a cubin"),
-    "its cubin is text": (cubin(lambda _: b"#!/bin/sh\n" * 50), "is not a cubin"),
-    "its cubin is a program for this machine": (
+    "the PTX text is for another target": (
+        ptx("sm_80", "sm_86"), "the PTX text is for target sm_86, the record for sm_80"
+    ),
+    "the PTX text has another entry": (ptx(".entry scale", ".entry shale"), "defines 0 entries named scale"),
+    "the PTX text has fewer parameters": (ptx(".param .u64 X,", ""), "has 3 parameters in the PTX text and 4"),
+    "the PTX text has another parameter type": (
+        ptx(".param .u32 count", ".param .u64 count"), "count .* does not match"
+    ),
+    "the PTX text has a syntax error": (ptx("ret;", "ret"), "the text is not valid PTX"),
+    "the PTX text is binary": (lambda bundle: forge(bundle, "scale.ptx", bytes(range(256))), "a NUL"),
+    "the PTX text is empty": (lambda bundle: forge(bundle, "scale.ptx", b""), "the PTX text is for target nothing"),
+    "the cubin is empty": (cubin(lambda _: b""), "is not a cubin"),
+    "the cubin is a shell script": (cubin(lambda _: b"#!/bin/sh\n" * 50), "is not a cubin"),
+    "the cubin is an x86-64 program": (
         cubin(lambda data: data[:18] + b"\x3e\x00" + data[20:]),
         "an ELF file for machine 62",
     ),
-    "its cubin is of 32 bits": (cubin(lambda data: data[:4] + b"\x01" + data[5:]), "is not a cubin"),
-    "its cubin is for another target": (
+    "the cubin is a 32-bit ELF file": (cubin(lambda data: data[:4] + b"\x01" + data[5:]), "is not a cubin"),
+    "the cubin is for another target": (
         cubin(lambda data: data[:49] + b"\x5a" + data[50:]),
         "machine code for sm_90, but its record is for sm_80",
     ),
-    "its cubin has another entry": (cubin(lambda data: data.replace(b"scale", b"shale")), "contains no code for entry"),
+    "the cubin has another entry": (cubin(lambda data: data.replace(b"scale", b"shale")), "contains no code for entry"),
 }  # fmt: skip
 
 

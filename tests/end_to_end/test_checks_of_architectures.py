@@ -17,20 +17,25 @@ PAIR = "tcgen05.dealloc.cta_group::2.sync.aligned.b32 %r1, 64;"
 
 # Target, directives and body of an entry, and its only diagnostic: line, column, code, and end of the hint.
 FOUND: dict[str, tuple[str, str, str, tuple[int, int, str, str]]] = {
-    "wgmma without the a": ("sm_90", "", "wgmma.fence.sync.aligned;", (5, 1, "target", "write .target sm_90a")),
-    "setmaxnreg without a budget": (
+    "wgmma for a target without the suffix a": (
+        "sm_90",
+        "",
+        "wgmma.fence.sync.aligned;",
+        (5, 1, "target", "write .target sm_90a"),
+    ),
+    "setmaxnreg without a register limit": (
         "sm_90a",
         "",
         BUDGET,
         (5, 1, "ignored-setmaxnreg", ".minnctapersm 1 to the .entry"),
     ),
-    "setmaxnreg with half of it": (
+    "setmaxnreg with .maxntid but without .minnctapersm": (
         "sm_90a",
         HALF,
         BUDGET,
         (5, 1, "ignored-setmaxnreg", "add .minnctapersm 1 to the .entry"),
     ),
-    "CTAs and pairs": (
+    "tcgen05 instructions with .cta_group::1 and ::2": (
         "sm_100a",
         "",
         GROUPS + PAIR,
@@ -40,8 +45,8 @@ FOUND: dict[str, tuple[str, str, str, tuple[int, int, str, str]]] = {
 # Target, directives and body of entries without a diagnostic.
 LEGAL: dict[str, tuple[str, str, str]] = {
     "wgmma": ("sm_90a", "", "wgmma.fence.sync.aligned;\nwgmma.commit_group.sync.aligned;"),
-    "setmaxnreg after a size of blocks": ("sm_90a", ".maxntid 128, 1, 1 .minnctapersm 1", BUDGET),
-    "setmaxnreg after a number of registers": ("sm_90a", ".maxnreg 64", BUDGET),
+    "setmaxnreg with .maxntid and .minnctapersm": ("sm_90a", ".maxntid 128, 1, 1 .minnctapersm 1", BUDGET),
+    "setmaxnreg with .maxnreg": ("sm_90a", ".maxnreg 64", BUDGET),
     "pairs alone": ("sm_100a", "", PAIR),
 }
 

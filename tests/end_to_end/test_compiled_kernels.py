@@ -66,7 +66,7 @@ def entry_of(row: Row, path: Path) -> str | None:
     if row.entry in names:
         return row.entry
     found = [name for name in names if row.entry in name]
-    assert len(found) <= 1, f"{row.entry} is no name of one kernel: {found}"
+    assert len(found) <= 1, f"{row.entry} is part of several kernels' names: {found}"
     return found[0] if found else None
 
 
@@ -91,9 +91,9 @@ def build_of(case: Any) -> tuple[str, str]:
 
 
 def shared_out(every: list[Any]) -> list[Any]:
-    """Return one in `ONE_OF` of each row's cases: those whose builds earlier rows used least, rare builds first.
+    """Return one in `ONE_OF` of each row's cases, preferring builds that earlier rows used least, then rare builds.
 
-    For a build that no row uses, one more case is added.
+    For each build that no chosen case uses, one case is added.
     """
     taken: Counter[tuple[str, str]] = Counter()
     held = Counter(map(build_of, every))

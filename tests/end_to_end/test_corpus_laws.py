@@ -1,8 +1,8 @@
 """Properties of the syntax tree (L1, L2) for every module of the corpus, whichever compiler wrote it.
 
 All modules are tested for a byte-identical round trip. Handmade modules are also tested for all other properties (the
-slow parser: at most 40 of them). Compiled modules are often the same source for another target: by default a share of
-them is tested for each other property, and all with `PYPTX_KERNELS=all`.
+slow parser: at most 40 of them). Compiled modules are often the same source for another target: by default `MOST`
+of them per producer are tested for each other property, and all with `PYPTX_KERNELS=all`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MOST = 8  # default number of tested modules per producer and property
 
 @cache
 def trees(folder: str) -> tuple[tuple[str, bytes, Module], ...]:
-    """Parse every module of a folder: its name, its bytes, its tree."""
+    """Return name, bytes and syntax tree of every module of a folder."""
     found: list[tuple[str, bytes, Module]] = []
     for path in sorted((CORPUS / folder).glob("*.ptx")):
         data = path.read_bytes()
@@ -43,7 +43,7 @@ def trees(folder: str) -> tuple[tuple[str, bytes, Module], ...]:
 
 
 def some(folder: str, turn: int, most: int = MOST) -> Sequence[tuple[str, bytes, Module]]:
-    """Return a folder's modules on which one property is tested; `turn` selects which modules."""
+    """Return a folder's modules on which one property is tested; each `turn` (a number) selects other modules."""
     return trees(folder) if folder == BY_HAND else at_most(trees(folder), most, turn)
 
 

@@ -1,6 +1,6 @@
 """Properties of styles inferred from the corpus: lossless, with few deviations; formatting changes whitespace only.
 
-By default a share of the corpus modules is tested, and all with `PYPTX_KERNELS=all`.
+By default one corpus module in `ONE_OF` is tested, and all with `PYPTX_KERNELS=all`.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def text_of(name: str) -> str:
 
 
 def some(folder: str, turn: int) -> Iterator[tuple[str, str]]:
-    """Yield name and text of the modules that a property is tested on; another `turn` selects other modules."""
+    """Yield name and text of the modules that a property is tested on; each `turn` (a number) selects other modules."""
     names = sorted(path.name for path in (CORPUS / folder).glob("*.ptx"))
     for name in share(names, ONE_OF, turn):
         yield f"{folder}/{name}", text_of(f"{folder}/{name}")

@@ -81,7 +81,7 @@ def touches_early(product: Product) -> None:
     product.fence()
     product.multiply()
     product.commit()
-    ptx.inst.add.f32(product.d[0], product.d[0], 1.0)  # too early
+    ptx.inst.add.f32(product.d[0], product.d[0], 1.0)  # reads the accumulator before wgmma.wait_group
     product.wait()
 
 

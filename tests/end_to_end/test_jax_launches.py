@@ -324,7 +324,7 @@ def outcome_of(function: Callable[..., object], x: object) -> str:
 
 
 def unloaded(null: Any) -> list[int]:
-    """Return the libraries unloaded since this function's last call, also those of earlier tests (batches)."""
+    """Return the libraries unloaded since this function's last call, including libraries that earlier tests retired."""
     return [call["library"] for call in null.take("cuLibraryUnload")]
 
 
@@ -343,6 +343,6 @@ def test_code_goes_with_the_last_program_that_calls_it(null: Any, jax: Any) -> N
     jax.clear_caches()
     gc.collect()
     assert text not in [code.text for code in MODULES._known]
-    assert library not in unloaded(null), "it may be running"
+    assert library not in unloaded(null), "a kernel of the library may be running"
     RETIRED.unload(wait=True)
     assert library in unloaded(null)

@@ -128,7 +128,7 @@ EXAMPLES = (
     Example("tcgen05_smoke", "build_mma_only", (), {}, UNFILLED, UNFILLED, constant(22)),
     Example("tcgen05_smoke", "build_ld_only", (), {}, "tmem-use-after-free", "tmem-use-after-free", constant(33)),
 )
-UNTRACED = {"tcgen05_suite": "runs the others on a device", "tcgen05_epilogue_partition_probe": "so does this"}
+UNTRACED = {"tcgen05_suite": "runs the other examples on a device", "tcgen05_epilogue_partition_probe": "so does this"}
 WITHOUT_TCGEN05 = {"rms_norm", "layer_norm", "swiglu"}  # test_published_examples.py traces these kernels
 
 SOME = share(EXAMPLES, 3)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.torch, pytest.mark.ptxas]
 
 SIZE, COUNT = 8, 20
-LETTERS = "IqfH"  # `struct` formats of the scalar types of the kernel `many`, which repeat
+LETTERS = "IqfH"  # `struct` formats of the kernel `many`'s scalars: parameter i has LETTERS[i % 4]
 
 
 def value_of(number: int) -> float:

@@ -351,7 +351,7 @@ def test_a_tensor_without_memory_is_an_error_and_nothing_is_launched(null, warm,
 
 @pytest.fixture
 def searches(monkeypatch):
-    """Launch calls of torch's dispatcher on the null driver; return a list of the searches for their launch plans."""
+    """Launch calls of torch's dispatcher on the null driver; return a list with the inputs of each `Plans.find`."""
     monkeypatch.setitem(dispatch.RUNNERS, "cpu", functools.partial(cuda.run, place=HOST))
     found, find = [], plans.Plans.find
 

@@ -1,6 +1,6 @@
 """Each mbarrier wait that a corpus module writes as a block equals a form of `ptx.mbarrier.wait`, names included.
 
-By default the tests check a share of each form's waits, and all waits with `PYPTX_KERNELS=all`.
+By default the tests check at most `MOST` waits of each form, and all waits with `PYPTX_KERNELS=all`.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def knobs_of(block: nodes.Block) -> dict[str, object]:
 
 
 def location(node: nodes.Loc) -> tuple[object, ...]:
-    """Return a wait's location, given the `.loc` of its second line, with the location that it was inlined at."""
+    """Return a wait's source location: one line before the `.loc` of its second line, and where it was inlined."""
     place, at = (node.file, node.line - 1, node.column), node.inlined_at
     return place if at is None else (*place, at.function_label, (at.file, at.line, at.column))
 

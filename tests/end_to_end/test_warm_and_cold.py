@@ -106,21 +106,21 @@ def calls() -> Any:
     imaginary = torch.ones(32, dtype=torch.complex64).conj().imag
     inferred = [torch.inference_mode()(torch.ones)(32) for _ in range(2)]
     yield "plain", (a, b), {}
-    yield "the same tensor twice", (a, a), {}
+    yield "one tensor as both inputs", (a, a), {}
     yield "out", (a, b), {"out": (c, d)}
     yield "out as a list", (a, b), {"out": [c, d]}
-    yield "out over an input", (a, b), {"out": (a, b)}
-    yield "the same out twice", (a, b), {"out": (c, c)}
-    yield "outs that overlap", (a, b), {"out": (base[:32], base[16:48])}
-    yield "outs that touch", (a, b), {"out": (base[:32], base[32:64])}
-    yield "one out of two", (a, b), {"out": (c,)}
-    yield "an out of three", (a, b), {"out": (c, d, base[:32])}
-    yield "an out that wants a gradient", (a, b), {"out": (c, torch.ones(32, requires_grad=True))}
-    yield "an out of doubles", (a, b), {"out": (c, d.double())}
-    yield "outs of inference", (a, b), {"out": tuple(inferred)}
+    yield "out= tensors are the inputs", (a, b), {"out": (a, b)}
+    yield "out= contains one tensor twice", (a, b), {"out": (c, c)}
+    yield "out= tensors overlap", (a, b), {"out": (base[:32], base[16:48])}
+    yield "out= tensors are adjacent in memory", (a, b), {"out": (base[:32], base[32:64])}
+    yield "out= has one tensor instead of two", (a, b), {"out": (c,)}
+    yield "out= has three tensors instead of two", (a, b), {"out": (c, d, base[:32])}
+    yield "an out= tensor requires a gradient", (a, b), {"out": (c, torch.ones(32, requires_grad=True))}
+    yield "an out= tensor has dtype float64", (a, b), {"out": (c, d.double())}
+    yield "out= tensors made in inference mode", (a, b), {"out": tuple(inferred)}
     yield "a pending negation", (imaginary, b), {}
-    yield "a dense pending negation", (a, torch._neg_view(b)), {}
-    yield "an out whose negation is pending", (a, b), {"out": (c, torch._neg_view(d))}
+    yield "a dense input with a pending negation", (a, torch._neg_view(b)), {}
+    yield "an out= tensor has a pending negation", (a, b), {"out": (c, torch._neg_view(d))}
     yield "a parameter", (torch.nn.Parameter(a, requires_grad=False), b), {}
     yield "strides", (base[::3], b), {}
     yield "an offset", (base[1:33], b), {}
@@ -129,7 +129,7 @@ def calls() -> Any:
     yield "doubles", (a.double(), b.double()), {}
     yield "sparse", (a.to_sparse(), b), {}
     yield "quantized", (quantized(a), b), {}
-    yield "a number too few", (a,), {}
+    yield "one input instead of two", (a,), {}
     yield "an unknown keyword", (a, b), {"alpha": 2}
 
 
@@ -156,7 +156,7 @@ def test_strided_numbers_keep_their_sign(null):
     error = same(null, both, torch.ones(32, dtype=torch.complex64).conj().imag, alpha=1.0)
     assert "strides" in error[1] or "negation" in error[1]
     same(null, both, x, alpha=2.0)
-    assert len(both.long) == 1, "the plain call took the long way"
+    assert len(both.long) == 1, "the call with a plain tensor did not use the launcher"
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_a_profiler_sees_warm_calls_by_the_kernels_name():
     assert any("double" in name for name in names), names
     both.long.clear()
     both.warm(x)
-    assert not both.long, "the short way is taken again"
+    assert not both.long, "the call after profiling did not use the launcher"
 
 
 def test_the_long_way_of_twenty_scalars_is_the_short_one(null):
@@ -247,7 +247,7 @@ def test_compilers_run_side_by_side_and_once_for_each_text(monkeypatch):
     for thread in threads:
         thread.join()
     assert len(compiled) == len(set(compiled)) == 2
-    assert max(most) == 2, "one waited for the other"
+    assert max(most) == 2, "the two different PTX texts were not compiled at the same time"
     assert len(kept) == 2
 
 
@@ -277,7 +277,7 @@ def test_what_fails_to_be_made_is_made_again_by_whoever_waits():
     assert once.get("a", fails) is made
     assert "a" in once
     del made
-    assert len(once) == 0, "the value is not freed"
+    assert len(once) == 0, "the unreferenced value is still cached"
 
 
 def test_warm_calls_leave_nothing_behind(null):

@@ -41,8 +41,8 @@ class GemmVersion:
     name: str
     build: Callable[..., Any]
     unit: int
-    products: int  # mma.sync
-    copies: int  # cp.async
+    products: int  # mma.sync instructions in the main loop
+    copies: int  # cp.async instructions in the main loop
     options: dict[str, Any] = field(default_factory=dict)
 
     def kernel(self, **options: Any) -> Any:
@@ -99,7 +99,7 @@ def test_ldmatrix_never_waits_for_a_bank_and_nothing_else_does_where_tiles_are_s
     found = conflicts(monkeypatch, step.kernel(dtype=f16), a, b)
     assert {"ldmatrix.sync", "st.shared" if step.copies == 0 else "cp.async"} <= found.keys()
     waiting = {opcode for opcode, passes in found.items() if passes}
-    assert waiting == ({"st.shared"} if step.copies == 0 else set())  # `simple` stores padded rows in two passes
+    assert waiting == ({"st.shared"} if step.copies == 0 else set())  # gemm_simple's padded rows take two passes
 
 
 def order_of_tiles(rows: int, columns: int) -> list[tuple[int, int]]:
@@ -137,7 +137,7 @@ def test_rows_that_are_no_multiples_of_16_bytes_are_refused(step: GemmVersion) -
 @pytest.mark.parametrize("step", LADDER[:3], ids=lambda step: step.name)
 def test_arrays_that_wide_copies_cannot_reach_are_refused(step: GemmVersion) -> None:
     arrays = [np.zeros((64, 64), ml_dtypes.bfloat16) for _ in range(3)]
-    for index, name in enumerate("ABC" if step.unit > 1 else "AB"):  # `simple` needs no alignment of C
+    for index, name in enumerate("ABC" if step.unit > 1 else "AB"):  # gemm_simple accepts any alignment of C
         a, b, out = (misplaced(array) if index == place else array for place, array in enumerate(arrays))
         words = rf"{name}(: address .* is not aligned| starts at address)"
         with pytest.raises((AlignmentError, LaunchError), match=words):

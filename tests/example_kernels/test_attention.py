@@ -114,7 +114,7 @@ def attended_by_torch(q: Any, k: Any, v: Any) -> tuple[Any, Any]:
 
 
 @pytest.mark.torch
-@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # torch.compile warns
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # in torch.compile
 @pytest.mark.parametrize("name", BACKWARDS)
 @pytest.mark.parametrize("compiled", full([False, True], default=[False]))
 def test_torch_differentiates_attention(name: str, compiled: bool) -> None:  # noqa: FBT001  a parameter of the test
@@ -246,7 +246,7 @@ def test_arrays_between_vectors_of_16_bytes_are_refused(which: int) -> None:
 
 
 @pytest.mark.torch
-@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # torch.compile warns
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # in torch.compile
 def test_torch_compiles_the_entry_that_chooses() -> None:
     import torch
 
@@ -295,7 +295,7 @@ def test_registers_suffice_and_ptxas_has_no_advice(sizes: Sizes) -> None:
 @pytest.mark.parametrize("sizes", ASSEMBLED, ids=str)
 @pytest.mark.parametrize("splits", full([1, 4], default=[1]))
 def test_exponentials_overlap_with_products(sizes: Sizes, splits: int) -> None:
-    """Each iteration waits for its score MMAs only; the next one waits for the other MMAs, after its exponentials."""
+    """An iteration waits for its score MMAs before its exponentials; the next iteration waits for its P · V MMAs."""
     loop = main_loop(forward().kernel_for(sizes.head_dim, splits).sass(**sizes.dimensions()))
     assert loop is not None
     found = loop.histogram

@@ -166,7 +166,7 @@ def test_a_rehearsal_tells_which_row_is_broken_and_which_rival_is_absent():
         replace(PRODUCT, name="large"),
     ]
     told = [line for _, line in rehearse_all({"s": rows})]
-    assert "right too: einsum; gone absent: ModuleNotFoundError" in told[0]
+    assert "correct: einsum; gone absent: ModuleNotFoundError" in told[0]
     assert told[1].startswith("renamed: failed: AttributeError")
     assert told[2].startswith("wrong: wrong: error 1.0e-02")
     assert told[3] == "large: has no small inputs"

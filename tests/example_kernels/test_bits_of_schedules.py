@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.scaled
 
 BFLOAT16 = ml_dtypes.bfloat16
-SHAPE = (256, 256, 128)  # M, N, K
+SHAPE = (256, 256, 128)  # M, N and K of the tested GEMMs
 PER_INSTRUCTION = 16  # K of one bf16 MMA instruction
 
 

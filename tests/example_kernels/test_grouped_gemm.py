@@ -86,7 +86,7 @@ def test_what_is_no_number_in_one_group_stays_there() -> None:
         ({"block_m": 192}, "block_m=192: one consumer or two"),
         ({"block_n": 72}, "block_n=72: multiples of 64 up to 256"),
         ({"stages": 1}, "stages=1: two or more"),
-        ({"band": 0}, "band=0: a cluster of 1, and a row, or more"),
+        ({"band": 0}, "band=0: use blocks >= 1 and band >= 1"),
     ],
 )
 def test_a_cut_that_the_kernel_cannot_make_is_refused(sizes: Mapping[str, int], told: str) -> None:

@@ -44,7 +44,7 @@ def blocked(codes: Array) -> Array:
 
 
 def fits(values: Array, limit: float) -> Array:
-    return np.clip(values, -limit, limit, dtype=np.float32)  # NaN stays
+    return np.clip(values, -limit, limit, dtype=np.float32)  # NaN stays NaN
 
 
 def mxfp8(x: Array) -> tuple[Array, ...]:

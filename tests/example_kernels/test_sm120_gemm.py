@@ -78,7 +78,7 @@ def test_what_is_quantized_is_near_what_it_was(name: str) -> None:
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_part_of_a_stage_or_other_scales_are_refused(name: str) -> None:
     form, kernel = FORMATS[name]
-    needed = f"a multiple of {form.depth} is needed, and a scale for every {form.per_scale} in both"
+    needed = f"a multiple of {form.depth} is needed, with a scale per {form.per_scale} elements of A and B"
     for sizes in ({"K": 192, "S": 6 * form.words}, {"K": 256, "S": 4 * form.words}):
         with pytest.raises(ValueError, match=needed):
             kernel.ptx(M=128, N=128, **sizes)

@@ -85,7 +85,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     strange = [name for name, outcome in outcomes.items() if unlisted(name, outcome)]
     old = [] if options.only else stale(outcomes)
     for row in old:
-        say(f"listed, and not found: {', '.join(row.kernels)}: {', '.join(sorted(row.rules))}")
+        say(f"accepted, but not found: {', '.join(row.kernels)}: {', '.join(sorted(row.rules))}")
     for each in chosen:
         say(summary(each, outcomes))
     for library in libraries:

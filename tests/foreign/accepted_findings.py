@@ -30,7 +30,7 @@ class AcceptedFinding:
 
 
 def known(verdict: Literal["letter", "lacks"], rules: str, kernels: str, reason: str) -> AcceptedFinding:
-    """Return an `Accepted` row; `rules` and `kernels` (patterns) are separated by blanks."""
+    """Return an `AcceptedFinding`; `rules` and `kernels` (patterns) are separated by blanks."""
     return AcceptedFinding(tuple(kernels.split()), frozenset(rules.split()), verdict, reason)
 
 
@@ -67,8 +67,8 @@ ACCEPTED = (
         "letter",
         "tmem-use-after-free",
         "mosaic-*/kernels/two-blocks.*",
-        "The CTA that deallocates tensor memory of a pair waits for its peer by `barrier.cluster.arrive.relaxed`. That "
-        "orders no memory, so the peer's loads are not ordered before.",
+        "The CTA that deallocates tensor memory of a pair waits for its peer by `barrier.cluster.arrive.relaxed`, "
+        "which orders no memory: the peer's loads are not ordered before the deallocation.",
     ),
     known(
         "letter",
@@ -134,7 +134,7 @@ ACCEPTED = (
         "triton-3.[46]/attention/attention-roles*.sm_100a triton-3.6/maps/*-roles*.sm_100a "
         "triton-3.[46]/flagships/attention.sm_100a",
         "With warp specialization Triton 3.4 and 3.6 wait for the last `tcgen05.commit` of a thread, and invalidate "
-        "the mbarriers of those before it. The manual orders the arrival of no commit before that of another.",
+        "the mbarriers of earlier commits. The manual does not order arrivals of different commits.",
     ),
     known(
         "letter",
@@ -188,7 +188,7 @@ ACCEPTED = (
         "lacks",
         "refused",
         "triton-3.6/maps/persistent-roles.sm_100a triton-3.6/rows/softmax-of-a-cluster.sm_90a",
-        "Passes of Triton 3.6 fail: of its warp specialization, and of its layouts of a cluster.",
+        "Triton 3.6 fails in its passes for warp specialization and for layouts of a cluster.",
     ),
     known(
         "letter",

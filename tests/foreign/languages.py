@@ -85,7 +85,7 @@ BUILT_ON = {
     "gluon": ("for_triton",),
     "nvrtc": ("for_nvcc",),
     "cutedsl": ("before_keep",),
-}  # program: modules of `compiling` that it imports
+}  # by compiler program: further modules of `compiling` that its sources need
 LANGUAGES = {each.language: each.title for each in COMPILERS}
 
 

@@ -43,7 +43,7 @@ _UNAVAILABLE = """\
 """
 UNAVAILABLE = (
     ("Triton's block pointers", "Triton 3.9 has removed them: `tl.make_block_ptr` refers to tensor descriptors"),
-    ("Triton's warp specialization of a host's map whose rows two warpgroups share",
+    ("Triton's warp specialization with a tensor map of the host whose box two warpgroups share",
      "Triton 3.9 fails in its pass `NVGPUWarpSpecialization`: the descriptor keeps the whole box"),
     ("MMAs of CTA pairs in Triton",
      "Triton 3.9 never chooses `.cta_group::2` by itself; the other compilers have an option for it"),

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 # Schedules: each seed with asynchronous operations that complete as early and as late as possible.
 SCHEDULES = tuple({"seed": seed, "delay_async": late} for seed in range(4) for late in (False, True))
-# Kernels of older releases run under these schedules only.
+# Kernels of older compiler releases run under fewer schedules.
 FEWER = tuple({"seed": seed, "delay_async": late} for seed, late in ((0, False), (1, True), (2, False)))
 ACCUSATIONS = ("error", "warning")
 
@@ -158,7 +158,7 @@ def _faults(
     for row in (row for launch in launches for row in _rows(launch["arguments"]) if row.get("wanted")):
         away = distance(placed[row["array"]], arrays[f"{row['array']}.want"], ordered=row["ordered"])
         if away > row["tolerance"]:
-            found.append(Fault("wrong", f"an array of {row['element']} is {away:.2g} away"))
+            found.append(Fault("wrong", f"an array of {row['element']} has {away:.2g} relative error"))
     return found
 
 
@@ -170,7 +170,7 @@ def _rows(arguments: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _launch(row: dict[str, Any], texts: list[str], arrays: dict[str, Array], placed: dict[str, Array]) -> Launch:
-    """Return a launch by its fields, or by the compiler's data about the entry, whose PTX is one of `texts`."""
+    """Return the `Launch` of a row of launch.json; Triton's or the CuTe DSL's launch data replaces its fields."""
     fields = dict(row)
     arguments = [_argument(each, arrays, placed) for each in fields.pop("arguments")]
     if "cute" in fields:

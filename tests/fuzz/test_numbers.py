@@ -50,13 +50,13 @@ def bounded_memory() -> Iterator[None]:
 
 
 def run(text: str) -> None:
-    """Simulate a module; assert that errors are pyptx errors and, except for LaunchError, name a line."""
+    """Simulate a module; assert that errors are pyptx errors and, except for LaunchError, have a line number."""
     try:
         pyptx_sim.run(text, grid=1, block=32, args=[np.zeros(64, np.uint32)], step_limit=1000)
     except SimulationError as error:
         stopped = error
     except PtxSyntaxError:
-        return  # an error of this class always names a line
+        return  # a PtxSyntaxError always has a line number
     else:
         return
     assert isinstance(stopped, LaunchError) or LINE.search(str(stopped)), stopped

@@ -66,16 +66,16 @@ def test_programs_use_every_statement_and_diverge() -> None:
 X, SYNC = ast.Store("shared", 0, "tid", "v0"), ast.Sync("bar.sync", 0, None)
 FIRST = (ast.Let("c", "eq", "lane", 0),)
 UNDEFINED: dict[str, tuple[Any, ...]] = {
-    "a race": (X, ast.Load("v1", "shared", 0, 0)),
-    "a lane outside its mask": (ast.Vote("v0", "any", 1, 1),),
-    "lanes with other masks": (*FIRST, ast.Select("m", "c", 3, ast.FULL), ast.Reduce("v0", "add", 1, "m")),
-    "lanes that do not arrive": (*FIRST, ast.If("c", (ast.WarpSync(ast.FULL),)), SYNC),
-    "a barrier after an exit": (*FIRST, ast.Exit("c", stores=False), SYNC),
-    "an aligned barrier on two sides": (*FIRST, ast.If("c", (SYNC,), (ast.Sync("bar.sync", 0, None),))),
-    "arrivals without a wait": (ast.Arrive("bar.arrive", 0, 64), ast.Arrive("bar.arrive", 0, 64)),
-    "counts that differ": (ast.Let("c", "eq", "warp", 0), ast.If("c", (SYNC,), (ast.Sync("bar.sync", 0, 64),))),
-    "a condition without a value": (ast.Load("v0", "shared", 0, "tid"), ast.If("v0", ())),
-    "an mbarrier that may not be initialized": (
+    "a data race": (X, ast.Load("v1", "shared", 0, 0)),
+    "a lane outside its membermask": (ast.Vote("v0", "any", 1, 1),),
+    "lanes with different membermasks": (*FIRST, ast.Select("m", "c", 3, ast.FULL), ast.Reduce("v0", "add", 1, "m")),
+    "lanes that skip a warp barrier": (*FIRST, ast.If("c", (ast.WarpSync(ast.FULL),)), SYNC),
+    "a CTA barrier after a lane's exit": (*FIRST, ast.Exit("c", stores=False), SYNC),
+    "an aligned barrier on each side of a branch": (*FIRST, ast.If("c", (SYNC,), (ast.Sync("bar.sync", 0, None),))),
+    "barrier arrivals without a wait": (ast.Arrive("bar.arrive", 0, 64), ast.Arrive("bar.arrive", 0, 64)),
+    "two thread counts": (ast.Let("c", "eq", "warp", 0), ast.If("c", (SYNC,), (ast.Sync("bar.sync", 0, 64),))),
+    "an undefined condition": (ast.Load("v0", "shared", 0, "tid"), ast.If("v0", ())),
+    "an arrival that may precede mbarrier.init": (
         *(*FIRST, ast.If("c", (ast.Initialize(0, 64),)), ast.Signal(0), ast.Await(0, 0, "try_wait")),
     ),
     "an endless loop": (ast.Loop("i", 2, (ast.Let("i", "mov", 0),)),),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-SAVED_EVERY = 5.0  # seconds
+SAVED_EVERY = 5.0  # minimum seconds between two writes of hardware results
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 KINDS = ("extremes", "specials")
 SEED = 5
-COLUMNS = 8  # N of wgmma
+COLUMNS = 8  # N of the tested wgmma
 BITS = {
     "f16": (5, 10),
     "bf16": (8, 7),

@@ -23,10 +23,10 @@ bugs: Any = import_module("packages.pyptx-sim.tests.injected_bugs")
 # Titles of injected faults, by case number: faults that memcheck or racecheck detects, and one that neither detects.
 CASES = (
     "a load past the end of an array",
-    "a store before the beginning",
-    "a shared store past the end",
-    "a local store past the frame",
-    "a load between two words",
+    "a store below the buffer `b`",
+    "a store past the end of shared memory",
+    "a store past the end of local memory",
+    "a load at a misaligned address",
     *(each.title for each in bugs.RACES[:4]),
     bugs.UNINITIALISED[0].title,
 )

@@ -89,7 +89,7 @@ class Recorded:
 
 
 def same(opcode: str, kind: str, count: int, ulps: int = 0) -> Recorded:
-    """Return a row of an instruction whose result and operands have one type, which is the opcode's last modifier."""
+    """Return a `Recorded` instruction whose result and operands have one type, the opcode's last modifier."""
     return Recorded(f"{opcode}.{kind}", kind, (kind,) * count, ulps)
 
 

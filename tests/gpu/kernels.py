@@ -93,7 +93,7 @@ red.global.add.u32 [p], amount_;
 """,
 )
 
-SPIN = Entry(  # spins, then out[0] = value
+SPIN = Entry(  # spins, then stores out[0] = value
     "spin",
     (".u64 out", ".u32 value", ".u64 nanoseconds"),
     """

@@ -79,7 +79,7 @@ class WarpProduct:
         return {f"{self.name} (operand {i})": registers for i, registers in enumerate(self.operands)}
 
     def of(self, recorded: Mapping[str, np.ndarray]) -> WarpProduct:
-        """Return the MMA with the operands that `recorded` contains, if any."""
+        """Return this MMA with its recorded operands from `recorded`; unchanged if no operands are recorded."""
         return replace(self, operands=tuple(recorded[name] for name in self.recorded_operands) or self.operands)
 
     def check(self, d: np.ndarray) -> None:

@@ -1,4 +1,4 @@
-"""Plans for the entries in kernels.py, for this machine's device."""
+"""Launch plans of the PTX entries in kernels.py, for device 0."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ THREADS = 128
 
 @cache
 def module_of(entry: Entry) -> Module:
-    """Return an entry, compiled by the driver."""
+    """Return the loaded module of a PTX entry, compiled by the driver."""
     return Module(entry.ptx(device().target).encode())
 
 

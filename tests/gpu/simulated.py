@@ -77,7 +77,7 @@ def is_nan(bits: np.ndarray, kind: str) -> np.ndarray:
 
 
 def agree(row: Recorded, hardware: np.ndarray, simulated: np.ndarray) -> None:
-    """Raise AssertionError unless an instruction's results are equal, or differ by at most the bound of its row."""
+    """Raise AssertionError unless an instruction's results are equal, or differ by at most its error bound."""
     both_nan = is_nan(hardware, row.result) & is_nan(simulated, row.result)
     distance = np.abs(ordered(hardware) - ordered(simulated)) if row.ulps else hardware != simulated
     wrong = np.flatnonzero((distance > row.ulps) & ~both_nan)

@@ -33,7 +33,7 @@ SIZE, THREADS = 1000, 128
     raw_params=[("f32", "alpha"), ("u32", "count")],
     grid=lambda N: -(-N // THREADS),
     block=(THREADS, 1, 1),
-    smem=64 * 1024,  # exceeds 48 KiB: the launcher must raise the limit
+    smem=64 * 1024,  # above 48 KiB: the launcher must raise the entry's limit
     arch="sm_80",
 )
 def scaled(X, Y):

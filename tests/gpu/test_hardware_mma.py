@@ -35,7 +35,10 @@ GROUPS = mma.group_products() if device().capability[0] == 9 else {}  # only dev
 def record(
     truth: MutableMapping[str, np.ndarray], name: str, hardware: np.ndarray, found: np.ndarray, *, both: bool = True
 ) -> bool:
-    """Record the GPU's MMA result; return whether the simulator's is equal. If not, `both` records both in full."""
+    """Record the GPU's MMA result; return whether the simulator's is equal.
+
+    If it is not, and `both` is true, record both results in full.
+    """
     truth[name] = held(hardware)
     same = bool((hardware == found).all())
     if both and not same:

@@ -203,7 +203,7 @@ def test_a_kernel_that_faults_is_an_error_of_the_next_call_and_not_a_dead_proces
 @pytest.mark.parametrize("case", ["local", "map"])
 def test_no_memory_for_a_launch_is_an_error_and_the_launch_works_when_there_is_some(case: str) -> None:
     found = outcome(case)
-    assert found["launch"] is not None, "there was memory left"
+    assert found["launch"] is not None, "device memory was not exhausted"
     assert found["launch"]["name"] == "CUDA_ERROR_OUT_OF_MEMORY", found
     assert "empty_cache" in found["launch"]["help"]
     assert found["next"] is None

@@ -233,7 +233,7 @@ REFUSED: dict[str, tuple[str, Callable[[Device, int], object]]] = {
     "memory": ("STREAM_CAPTURE_UNSUPPORTED", lambda gpu, _: gpu.allocate(64)),
     "waiting for the stream": ("STREAM_CAPTURE_UNSUPPORTED", lambda gpu, stream: gpu.synchronize(stream)),
     "waiting for the device": ("STREAM_CAPTURE_UNSUPPORTED", lambda gpu, _: gpu.synchronize()),
-    "asking for an event": (
+    "querying a captured event": (
         "CAPTURED_EVENT",
         lambda gpu, stream: gpu.call("cuEventQuery", captured_event(gpu, stream)),
     ),

@@ -73,7 +73,7 @@ def test_a_launch_waits_for_what_is_before_it_on_the_current_stream() -> None:
     with torch.cuda.stream(stream):
         torch.cuda._sleep(ENOUGH)
         x.fill_(1)
-        y = double(x)  # on the default stream, this would read zeros
+        y = double(x)  # a launch on the default stream would read zeros
     stream.synchronize()
     assert torch.equal(y, torch.full((4096,), 2.0, device="cuda"))
 

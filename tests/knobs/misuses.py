@@ -26,24 +26,24 @@ class Misuse:
 
 
 def outside(source: str, told: str, *words: str) -> Misuse:
-    """Return a program that misuses a knob outside any trace."""
+    """Return a program that misuses a knob (function that emits exact PTX) outside any trace."""
     return Misuse(dedent(source).strip() + "\n", told, words)
 
 
 def of_module(source: str, told: str, *words: str) -> Misuse:
-    """Return a program that misuses a knob while it builds a module."""
+    """Return a program that misuses a knob (function that emits exact PTX) while it builds a module."""
     return Misuse(MODULE + dedent(source).strip() + "\nm.ptx()\n", told, words)
 
 
 def in_body(source: str, told: str, *words: str) -> Misuse:
-    """Return a misuse in the body of a module's function, which has register groups `p`, `r` and `rd`."""
+    """Return a program with a misuse in the body of a module's function; register groups are `p`, `r` and `rd`."""
     banks = 'p, r, rd = reg.bank("%p", pred, 4), reg.bank("%r", b32, 4), reg.bank("%rd", b64, 4)\n'
     body = indent(banks + dedent(source).strip(), "    ")
     return Misuse(f'{MODULE}@m.func("f")\ndef f():\n{body}\n', told, words)
 
 
 def in_kernel(source: str, told: str, *words: str) -> Misuse:
-    """Return a misuse in a kernel, which has registers `p` and `r`, and an mbarrier `full`."""
+    """Return a program with a misuse in a kernel, which has registers `p` and `r`, and an mbarrier `full`."""
     registers = "p, r, full = reg.array(pred, 4), reg.array(u32, 4), smem.mbarrier(1)\n"
     body = indent(registers + dedent(source).strip(), "    ")
     return Misuse(f"@kernel\ndef k():\n{body}\n    ptx.ret()\nk.ptx()\n", told, words)

@@ -66,7 +66,7 @@ KNOBS: dict[str, Callable[..., object]] = {
     **{f"reg.{name}": getattr(reg, name) for name in ("bank", "declare", "pair")},
     **{f"ptx.{name}": ptx.mbarrier.wait if "." in name else getattr(ptx, name) for name in _OF_PTX},
 }
-"""The functions of the knobs, by name."""
+"""The knobs (functions that emit exact PTX), by their names on the pages."""
 
 SHARED: dict[frozenset[str], tuple[str, ...]] = {
     frozenset(VariableOptions.__annotations__): (*_VARIABLES, "ptx.var"),
@@ -94,7 +94,7 @@ def words_of(function: Callable[..., object]) -> list[str]:
 
 
 def alternatives() -> list[tuple[str, tuple[str, ...]]]:
-    """Return each word (parameter) with the knobs of which one must show it; "" stands for a call of the knob."""
+    """Return each parameter, and the knobs of which the pages must show one with it; "" stands for the call."""
     asked = {(word, knobs) for words, knobs in SHARED.items() for word in words if word != "name"}
     for knob, function in KNOBS.items():
         asked.add(("", (knob,)))

@@ -27,7 +27,7 @@ MARK = "# <-"
 
 @functools.cache
 def in_pages() -> frozenset[tuple[str, str]]:
-    """Return the knobs and parameters that the executed blocks of all pages use."""
+    """Return the knobs (functions that emit exact PTX) and parameters that the executed blocks of all pages use."""
     found: set[tuple[str, str]] = set()
     for page in PAGES:
         code = [each.text for each in blocks(page.read_text(encoding="utf-8")) if each.language == "python"]
@@ -37,7 +37,10 @@ def in_pages() -> frozenset[tuple[str, str]]:
 
 @functools.cache
 def in_typed_code() -> frozenset[tuple[str, str]]:
-    """Return the knobs and parameters that the modules of tests/typing use, which mypy and pyright check."""
+    """Return the knobs (functions that emit exact PTX) and parameters that the modules of tests/typing use.
+
+    mypy and pyright check these modules.
+    """
     sources = sorted((ROOT / "tests" / "typing").glob("*.py"))
     return frozenset[tuple[str, str]]().union(*[used(path.read_text(encoding="utf-8")) for path in sources])
 

@@ -61,7 +61,7 @@ class Case:
 
     @cached_property
     def launched(self) -> Launchable:
-        """The example's kernel."""
+        """Kernel object of the example's module."""
         return self.kernel(self.file)
 
     @cached_property
@@ -83,7 +83,7 @@ class Case:
     @staticmethod
     def _away(got: Values, wanted: Values) -> float:
         """Return the largest error relative to the largest expected magnitude; infinity if it is not finite."""
-        with np.errstate(invalid="ignore"):  # casting a signaling NaN warns
+        with np.errstate(invalid="ignore"):  # NumPy warns when it casts a signaling NaN
             away = np.abs(got.astype(np.float64) - wanted).max() / np.abs(wanted).max()
         return float(away) if np.isfinite(away) else np.inf
 
@@ -249,7 +249,7 @@ def _ragged(file: Any) -> Arguments:
 
 def _largest(_: Any) -> Arguments:
     (x,) = drawn((9003,))
-    x[8980] = -99  # largest magnitude: past the elements that threads read first
+    x[8980] = -99  # the largest magnitude, past the elements that the threads load first
     return [x], [np.array([99.0])]
 
 

@@ -111,7 +111,7 @@ def _folded(rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
 def _tile_pipeline() -> Case:
     x = words(8, 320).astype(np.float32)
     out = np.zeros(64, np.float32)
-    boxes = x.reshape(2, 4, 5, 16, 4)  # [half, row, step, thread of the row, word of the thread]
+    boxes = x.reshape(2, 4, 5, 16, 4)  # dimensions: half, row, step, thread of the row, word of the thread
     return [out, _described(x, (8, 64))], [(out, boxes.sum((0, 2, 4)).reshape(64))]
 
 

@@ -52,7 +52,7 @@ def main() -> int:
                 report.ask(assembler, known, cases)
     if not options.chapter:
         unused = [pattern for pattern in (*stricter(), *laxer()) if not report.used[pattern]]
-        sys.stdout.write("".join(f"listed, and not met in this run: {pattern}\n" for pattern in unused))
+        sys.stdout.write("".join(f"listed difference not found in this run: {pattern}\n" for pattern in unused))
     return _say(report, options.show, time.perf_counter() - started)
 
 

@@ -2,9 +2,10 @@
 
     python -m tests.oracle.by_hand --ptxas PATH tests/oracle/forms/bulk_copy.tsv …
 
-A line of these files is the first PTX version, the targets (each includes the targets that it covers) and the
-instruction, separated by tabs; `-` for both if no target has it. The command runs ptxas and rewrites the first two
-columns. The oracle's own forms are generated from the table and cannot reveal forms that it lacks; these can.
+A line of these files has three columns separated by tabs: the first PTX version with the instruction, the targets that
+have it (a target stands for all targets that include it), and the instruction. The first two are `-` if ptxas always
+rejects the instruction. The command runs ptxas and rewrites the first two columns. The forms that the oracle generates
+from the instruction table cannot reveal forms that the table lacks; these handwritten instructions can.
 """
 
 from __future__ import annotations
@@ -36,7 +37,11 @@ VERSIONS = (
 
 @dataclass(frozen=True, slots=True)
 class HandWritten:
-    """Instruction, its first PTX version (None if ptxas rejects it), and targets that cover all accepting targets."""
+    """A handwritten instruction with the results of ptxas.
+
+    `since` is the first PTX version that has the instruction; None if ptxas always rejects it. Each accepting target is
+    one of `targets` or includes one of them.
+    """
 
     text: str
     since: tuple[int, int] | None = None
@@ -84,7 +89,7 @@ def taken(assembler: Assembler, texts: Sequence[str]) -> list[str]:
     while pending:
         verdicts = assembler.verdicts(pending)
         first = next((index for index, text in enumerate(pending) if verdicts[text] is not None), len(pending))
-        found += pending[:first]  # ptxas stops at the first fault, maybe in another line
+        found += pending[:first]  # accepted: ptxas may skip checks only after its first error
         found += [text for text in pending[first : first + 1] if assembler.alone(text) is None]
         pending = pending[first + 1 :]
     return found
@@ -103,7 +108,10 @@ def _first_versions(tool: Tool, homes: dict[str, list[str]]) -> dict[str, tuple[
 
 
 def _cover(tool: Tool, names: list[str]) -> tuple[str, ...]:
-    """Return the fewest of `names` that cover exactly the targets in `names`; a target covers all that include it."""
+    """Return the fewest targets of `names` that cover all of `names` and no other target.
+
+    A target covers itself and the targets that include it.
+    """
     every = [target.name for target in targets_of(tool.newest_ptx)]
     covered = {name: {other for other in every if includes(other, name)} for name in names}
     whole = {name: others for name, others in covered.items() if others <= set(names)}

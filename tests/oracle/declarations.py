@@ -31,7 +31,7 @@ _HEAD = ".version 9.0\n.target sm_90a\n.address_size 64\n"
 _ENTRY = ".visible .entry k() { ret; }\n"
 _ABOVE = ".global .b8 g[16];\n.func f() { ret; }\n"
 _DATA = ".const .b32 c;\n.shared .b32 s;\n.global .texref tx;\n"
-# The module around a snippet of each kind, which replaces the @.
+# For each kind of snippet, the module in which the snippet replaces the @.
 MODULES: dict[str, str] = {
     "header": f".version 9.0\n@\n{_ENTRY}",
     "module": f"{_HEAD}{_ABOVE}@\n{_ENTRY}",

@@ -108,7 +108,7 @@ def _complaint(text: str) -> str | None:
 
 
 def judged(tool: Tool, seed: int, *, share: int = 1) -> list[Case]:
-    """Compare `pyptx check` with a ptxas for one in `share` of the generated cases."""
+    """Compare `pyptx check` with a ptxas on 1 in `share` of the generated cases."""
     return [
         *of_statements(tool, statements(seed, STATEMENTS // share)),
         *of_modules(tool, "call", calls()[seed % share :: share]),

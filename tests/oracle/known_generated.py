@@ -9,8 +9,8 @@ from __future__ import annotations
 STRICTER: dict[str, str] = {
     r"\.f16x2 a\)[^|]*\| call-argument: .* got the \.pred register": "ptxas accepts .f16x2 registers as predicates",
     r"\| call-argument: expected a (scalar, got the vector|\.v\d vector, got the \.[\w.]+) register '[^']*' \|": (
-        "ptxas accepts a vector register as a scalar argument of the same size; for results it accepts either for the"
-        " other"
+        "ptxas accepts a vector register as a scalar argument of the same size, and a vector for a scalar result or"
+        " a scalar for a vector result"
     ),
 }
 LAXER: dict[str, str] = {}

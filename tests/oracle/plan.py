@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 OLDEST = 75  # the oldest target that ptxas 13 compiles for
 BEFORE: dict[tuple[int, int], tuple[int, int]] = {(8, 0): (7, 8), (9, 0): (8, 8), (7, 0): (6, 5)}
 FIRST_MINOR_OF_TURING = (6, 3)
-FOREIGN = frozenset({"acme"})  # instructions of the tests' own plugin, unknown to ptxas
+FOREIGN = frozenset({"acme"})  # instructions of a plugin of the tests, unknown to ptxas
 
 
 def chapters() -> dict[str, str]:
@@ -61,8 +61,8 @@ def plan(
         if not homes:
             continue
         cases = list(cases_of(row, chance, valid=valid, broken_each=broken))
-        # The last target that has the row gets all cases; the first target and a random one get a third of them each,
-        # because single modifiers may require other targets than their row.
+        # The last target that has the row gets all of the row's cases; the first target and a random one get a third of
+        # the cases each, because a single modifier may require another target than its row.
         for home, share in zip(dict.fromkeys((homes[0], homes[-1], chance.choice(homes))), (0, 1, 2), strict=False):
             at_home.setdefault(home, []).extend(cases if share == 1 or len(homes) == 1 else cases[share::3])
         samples.append((row, homes[0], [case for case in cases if case.fault == "valid"][:2]))

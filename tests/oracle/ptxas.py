@@ -71,15 +71,15 @@ class Assembler:
         return verdicts if self.code else {**verdicts, **self._narrow_among(verdicts)}
 
     def alone(self, instruction: str) -> str | None:
-        """Check one instruction in its own file, because ptxas may report wrong errors after a first one."""
+        """Check one instruction in its own file, because ptxas may report wrong errors after the first one."""
         verdicts = self._part([instruction])
         return (verdicts if self.code else {**verdicts, **self._narrow_among(verdicts)})[instruction]
 
     def _narrow_among(self, verdicts: dict[str, str | None]) -> dict[str, str]:
         """Return errors about addresses in 32-bit registers, among instructions that are otherwise valid.
 
-        ptxas checks the address width only just before code generation. A module with such an address fails before code
-        generation, so one is added to skip code generation.
+        ptxas checks the address width only just before code generation, and stops there if an address is too narrow. So
+        an instruction with a narrow address is added to each file: it keeps ptxas from generating code.
         """
         pending = [text for text, complaint in verdicts.items() if complaint is None and _NARROW.search(text)]
         found: dict[str, str] = {}

@@ -146,7 +146,10 @@ class Report:
         return "\n".join(lines)
 
     def agreement(self, fault: str | None = None) -> float:
-        """Return the share of a class (or all) on which table and ptxas agree; explained differences do not count."""
+        """Return the fraction of cases, without explained differences, on which the table and ptxas agree.
+
+        `fault`: only the cases of this class of fault; None for all cases.
+        """
         cells = [cell for (_, name), cell in self.cells.items() if fault in (None, name)]
         return 1 - sum(len(cell.unexplained) for cell in cells) / max(1, sum(cell.total for cell in cells))
 

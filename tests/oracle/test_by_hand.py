@@ -39,12 +39,12 @@ forms_of = cache(read)
 def differences(form: HandWritten, turn: int) -> list[str]:
     """Return the unreviewed differences between the table and a form's recorded results.
 
-    `turn` selects the share of the targets.
+    By default only every third target is tested; `turn` is the number of the first one, modulo 3.
     """
     targets = [target.name for target in targets_of(NEWEST)] if form.since else RICHEST
     places = [(target, NEWEST) for target in targets[turn % TARGETS_SHARE :: TARGETS_SHARE]]
     if form.since is not None:
-        # PTX versions around the form's first one, on a target that those versions support.
+        # The form's first PTX version and the version before it, on a target that both versions support.
         before = max((version for version in VERSIONS if version < form.since), default=form.since)
         old = [target for target in targets if find_target(target).since <= before and form.is_for(target, NEWEST)]
         places += [(target, version) for target in old[:1] for version in (before, form.since)]
@@ -52,7 +52,7 @@ def differences(form: HandWritten, turn: int) -> list[str]:
     for target, version in places:
         mine, theirs = opinion(form.text, target, version), form.is_for(target, version)
         if (mine is None) != theirs and not listed(f"{form.text} | {mine or ''} | ", stricter() if mine else laxer()):
-            found.append(f"{form.text} on {target}, PTX {version}: the table says {mine}, ptxas takes it: {theirs}")
+            found.append(f"{form.text} on {target}, PTX {version}: table's error: {mine}; accepted by ptxas: {theirs}")
     return found
 
 
@@ -72,7 +72,7 @@ def test_the_table_takes_what_was_written_by_hand_where_ptxas_does(path: Path) -
 @pytest.mark.parametrize("target", ASKED)
 def test_what_stands_in_the_files_is_what_ptxas_says(target: str) -> None:
     ptxas = find_tool("ptxas")
-    # Each target gets a share of the forms, because ptxas is run again after each syntax error.
+    # Each target checks only some forms: ptxas is slow, because it runs again after each syntax error.
     shares = [form for path in PATHS for form in forms_of(path)][ASKED.index(target) :: 2 * len(ASKED)]
     forms = [form for form in shares if form.since is None or form.since <= ptxas.newest_ptx]
     accepted = set(taken(Assembler(ptxas, target, ptxas.newest_ptx), [form.text for form in forms]))

@@ -1,4 +1,4 @@
-"""A share of the generated statements, calls and sections runs with the tests; `nox -s oracle` runs all of them."""
+"""A sample of the generated statements, calls and sections runs with the tests; `nox -s oracle` runs all."""
 
 from __future__ import annotations
 

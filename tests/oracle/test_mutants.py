@@ -1,4 +1,4 @@
-"""A share of the mutants of the corpus runs with the tests; `nox -s oracle` runs 2,000."""
+"""A sample of the mutants of corpus modules runs with the tests; `nox -s oracle` runs 2,000 mutants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A share of the oracle's cases runs with the tests; `nox -s oracle` runs all of them."""
+"""A sample of the oracle's cases runs with the tests; `nox -s oracle` runs all cases."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ DONE:
 FREE = "acme.free.b32 %r2;\nacme.free.b32 %r3;\nacme.free.b32 %r4;\n"
 END = "ret;\n}\n"
 KERNEL = HEAD + PUT + FENCE + MEET + BLEND + WAIT + MEET + GET + FREE + END
-# The same multiplication, with completion signaled to an mbarrier.
+# A multiplication whose completion is signaled to an mbarrier.
 TOLD = KERNEL.replace(
     WAIT,
     """@%p2 mbarrier.init.shared.b64 [bar], 1;
@@ -126,8 +126,8 @@ CONSULT = "@%p2 acme.consult.b32 [%r3];\n"
 RECIPE = PUT.replace("%r11, 1;", "%r11, 5;")
 SHUFFLE = "setp.eq.u32 %p2, %r11, 0;\n" + CONSULT + "@%p2 acme.shuffle.b32 [%r4], [%r2], [%r3];\n"
 SHUFFLED = HEAD + RECIPE + FENCE + PUBLISH + MEET + SHUFFLE + WAIT + MEET + GET + FREE + END
-# The result is written by columns; FIRST loads the line of matrix a; the result overwrites a; it is multiplied again
-# into the line of a.
+# Variants of the multiplication: the result is written by columns; the kernel returns the line of matrix a (FIRST);
+# the result overwrites a; a second multiplication, of the result, overwrites a.
 COLUMNS = KERNEL.replace("acme.blend", "acme.blend.columns")
 FIRST = KERNEL.replace("add.u32 %r9, %r4", "add.u32 %r9, %r2")
 IN_PLACE = FIRST.replace(BLEND, BLEND.replace("%r4", "%r2"))

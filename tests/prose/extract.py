@@ -41,7 +41,7 @@ def pieces() -> Iterator[Piece]:
     )
     for name in listed.stdout.splitlines():
         path = ROOT / name
-        if not path.is_file() or name.startswith("docs/instructions/"):  # written by tools/instruction_pages.py
+        if not path.is_file() or name.startswith("docs/instructions/"):  # generated pages, not written by hand
             continue
         source = path.read_text(encoding="utf-8")
         if _GENERATED.search(source[:300]):

@@ -35,17 +35,17 @@ RUNS = full(400, default=120)
 ROOT = Path(__file__).parents[2]
 
 SAMPLES = "textures of several samples, which no interface of CUDA makes"
-FABRIC = "other nodes of a fabric, of which there are none here"
-PACKED = "arithmetic of PTX 9.4 on four floats of 8 bits and fewer, whose rounding is not known here"
-WIDENED = "ldmatrix of PTX 9.4 that widens s4 to s8: how its rows lie in memory is not known here"
+FABRIC = "needs other nodes of a fabric, which the simulator does not have"
+PACKED = "arithmetic of PTX 9.4 on four floats of 8 bits and fewer, whose rounding is not documented"
+WIDENED = "ldmatrix of PTX 9.4 that widens s4 to s8: the memory layout of its rows is not documented"
 HALO = "im2col::w with a halo"  # the manual specifies the halo only in figures
-SWIZZLE = "a swizzle of 96 bytes, of which the manual does not show how rows lie"
+SWIZZLE = "a swizzle of 96 bytes, for which the manual does not show the memory layout of rows"
 # Instructions that Hopper supports and the simulator does not: an opcode or modifier, and the reason.
 NOT_SIMULATED = {
     **dict.fromkeys(("2dms", "a2dms"), SAMPLES),
     "layout::v1": "mbarriers of PTX 9.3, whose layout the manual leaves open",
-    "phase_type::primary": "phases of these mbarriers",
-    "phase_type::conditional": "phases of these mbarriers",
+    "phase_type::primary": "phases of mbarriers with .layout::v1",
+    "phase_type::conditional": "phases of mbarriers with .layout::v1",
     "m8n16": WIDENED,
 }
 # Further instructions that Blackwell supports and the simulator does not: pattern of the instruction's start, reason.
@@ -96,7 +96,7 @@ def test_every_form_of_a_target_compiles_but_for_those_that_are_listed(target: s
             reasons = reasons_for(form, target)
             listed |= reasons if why else set()
             if bool(why) != bool(reasons):
-                unlisted[form] = why or "it is listed, and compiles"
+                unlisted[form] = why or "listed as not simulated, but compiles"
     assert not unlisted
     wanted = {*NOT_SIMULATED, *NOT_SIMULATED_NEWER} if target != TARGET else {*NOT_SIMULATED}
     assert wanted - listed == LACKING[target]

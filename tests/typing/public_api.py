@@ -48,7 +48,7 @@ def rows(argument: Argument, runtime: Runtime, specialization: Specialization) -
 
 @kernel(in_specs=(Tile("B", "N", f32),), out_specs=(Tile("B", "N", f32),), grid=1)
 def copy(X: object, Y: object) -> None:
-    """A user's kernel."""
+    """Kernel as a user would write it."""
 
 
 @kernel

@@ -157,7 +157,7 @@ def transpilings(work: Sequence[PrintTask], jobs: int) -> int:
     rejected = sum(one.rejected for one in outcomes)
     plain, sugared = (sum(one.sugar == sugar and not one.fault for one in outcomes) for sugar in (False, True))
     rate = f"{rejected} rewrites rejected; {size / (seconds or 1e-9):.2f} MB/s, run and compared"
-    say(f"  {len(work)} modules transpiled: {plain} exact plain, {sugared} sugared; {rate}")
+    say(f"  {len(work)} modules transpiled: {plain} exact without rules, {sugared} with rules; {rate}")
     return len(faults)
 
 
@@ -175,7 +175,7 @@ def checks(checked: list[Checked], size: float) -> str:
     seconds = sum(one.seconds for one in checked)
     warnings = sum(one.warnings for one in checked)
     line = f"checked at {size / (seconds or 1e-9):.1f} MB/s: {len(wrong)} modules with errors"
-    return f"{line}, {refused} of them refused by ptxas too; {warnings} warnings" if checked else ""
+    return f"{line}, {refused} of them rejected by ptxas too; {warnings} warnings" if checked else ""
 
 
 def main(argv: list[str] | None = None) -> int:

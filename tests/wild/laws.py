@@ -32,7 +32,7 @@ def judge(data: bytes, name: str) -> Outcome:
     if not fault:
         canonical = spell(tree)
         try:
-            fault = "" if parse(canonical, name) == tree else "L2: the canonical text reads as another tree"
+            fault = "" if parse(canonical, name) == tree else "L2: the canonical text parses to a different tree"
         except PtxSyntaxError as error:
             fault = f"L2: the canonical text does not parse: {error}"
     return Outcome(fault, parsed - started, emitted - parsed)

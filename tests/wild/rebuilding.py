@@ -58,11 +58,11 @@ def _fault(python: Iterable[str], name: str, text: str, tree: nodes.Module, styl
     try:
         module = run(python, name)
         if module.module() != tree:
-            return "the tree that was rebuilt is another one"
+            return "the rebuilt tree differs"
         again = module.ptx(style=style)
     except PyptxError as error:
         return f"cannot be rebuilt: {error}"
-    return "" if again == text else f"the bytes that were rebuilt are others: {first_difference(text, again)}"
+    return "" if again == text else f"the rebuilt bytes differ: {first_difference(text, again)}"
 
 
 def run(python: Iterable[str], name: str) -> ModuleBuilder:

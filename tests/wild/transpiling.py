@@ -46,7 +46,7 @@ def hold(work: PrintTask, sugar: bool) -> Transpiled:  # noqa: FBT001 - mapped o
     except PyptxError as error:
         fault = f"cannot be transpiled ({kind}): {error}"
         return Transpiled(work.name, sugar, fault, 0, time.perf_counter() - started)
-    fault = "" if again == source else f"other bytes ({kind}): {first_difference(source, again)}"
+    fault = "" if again == source else f"bytes differ ({kind}): {first_difference(source, again)}"
     seconds = time.perf_counter() - started
     return Transpiled(work.name, sugar, fault, len(done.rejected), seconds)
 
@@ -71,4 +71,4 @@ def machine_code(text: bytes) -> str:
     except (AssemblyError, ToolchainError):
         return ""
     after = assemble(emitted(transpile(source, manager().sugar_rules()).text), target[1])
-    return "" if before.cubin == after.cubin else "the machine code of its Python is another one"
+    return "" if before.cubin == after.cubin else "machine code of the source and of its Python differs"

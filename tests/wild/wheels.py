@@ -64,7 +64,7 @@ def fetch(requirement: str, cache: Path) -> Path:
     present = sorted(folder.glob("*.whl"))
     if done.returncode or not present:
         words = (done.stderr or done.stdout).strip().splitlines()
-        raise FetchError(f"{requirement} could not be fetched: {words[-1] if words else 'pip said nothing'}")
+        raise FetchError(f"{requirement} could not be downloaded: {words[-1] if words else 'no message of pip'}")
     return present[-1]
 
 

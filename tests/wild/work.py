@@ -29,7 +29,7 @@ class PrintTask:
 
     @classmethod
     def of(cls, module: WheelModule) -> Self:
-        """Return the `Work` for a module, after `pyptx check` of the module."""
+        """Return the `PrintTask` for a module, after `pyptx check` of the module."""
         name = f"{module.file}#{module.digest[:12]}"
         verdict = check(module.text, name)
         return cls(module.text, name, verdict.refused or verdict.retired)

@@ -66,7 +66,7 @@ class Quantized:
     k: int
 
     def __call__(self, generator: Generator) -> tuple[Tensor, ...]:
-        """Draw and quantize A and B; return the elements of A, those of B, then likewise each further array."""
+        """Draw and quantize A and B; return the elements of A and of B, then their scale factors, alternately."""
         drawn = normal((self.m, self.k), (self.n, self.k), dtype="bfloat16")(generator)
         quantize = late(f"{FOLDER}.quantize_{self.format}:quantize")
         return tuple(each for pair in zip(*map(quantize, drawn), strict=True) for each in pair)

@@ -17,7 +17,7 @@ KERNEL = "examples.hopper.grouped_gemm"
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Function that draws X, W and the ends of groups with these numbers of rows, each multiplied by K x N."""
+    """Function that draws X, W and the ends of groups with these numbers of rows; each group has a K x N matrix."""
 
     rows: tuple[int, ...]
     k: int

@@ -66,7 +66,7 @@ def scaled_reference(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor) -> 
 
 
 def scaled_mm(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor) -> Any:  # noqa: ANN401 - a private function of torch's
-    """Multiply with cuBLAS, without its fast accumulation, like our kernel."""
+    """Multiply with cuBLAS without its fast accumulation, which our kernel does not use either."""
     import torch
 
     return late("torch:_scaled_mm")(a, b.T, scale_a, scale_b, out_dtype=torch.bfloat16, use_fast_accum=False)

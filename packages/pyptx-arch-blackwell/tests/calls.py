@@ -19,7 +19,7 @@ from pyptx_dsl.types import b32, b64, bf16, e2m1, e4m3, f32, pred, s8, s32, tf32
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-# Targets of each instruction. Manual: its target notes.
+# Targets of groups of instructions, from the target notes of the manual.
 EVERYWHERE = ("sm_100a", "sm_103a", "sm_110a")
 INTEGERS = ("sm_100a", "sm_110a")
 SHIFTS_OF_SUMS = ("sm_100a", "sm_103a")  # targets with scale_input_d: arch-specific targets of family sm_100f
@@ -45,7 +45,7 @@ class Bench:
         self.tiles: dict[str, Any] = {}
 
     def tile(self, kind: str) -> Any:
-        """Return a tile of 256 rows, large enough for a sparse MMA of `kind`; MN-major if `across`."""
+        """Return a tile of 256 rows, large enough for a sparse MMA of `kind`; MN-major if `kind` is "across"."""
         kind = "f8f6f4" if kind in BYTES else "mxf4" if kind == "mxf4nvf4" else kind
         if kind not in self.tiles:
             dtype = TYPES.get(kind, bf16)
@@ -198,22 +198,22 @@ def tiles() -> Iterator[Call]:
     words = {"shape": (128, 256), "dtype_d": f32, "dtype_a": bf16, "dtype_b": bf16}
     mma = ptx.tcgen05.mma
     one: dict[str, Any] = {"groups": (1,)}
-    yield Call("b across", lambda b: mma(b.t, b.tile("f16")[0], b.tile("across")[0], **words), 9, **one)
+    yield Call("MN-major b", lambda b: mma(b.t, b.tile("f16")[0], b.tile("across")[0], **words), 9, **one)
     yield Call(
-        "said twice", lambda b: mma(b.t, b.tile("f16")[0], b.tile("across")[0], **words, trans_a=0, trans_b=1), 9, **one
+        "majors", lambda b: mma(b.t, b.tile("f16")[0], b.tile("across")[0], **words, trans_a=0, trans_b=1), 9, **one
     )
     yield Call(
-        "further on",
+        "byte offsets in tiles",
         lambda b: mma(b.t, b.tile("f16")[0], b.tile("f16")[1], **words, a_k_offset=32, b_k_offset=64),
         9,
         **one,
     )
-    yield Call("descriptors further on", lambda b: mma(b.t, b.u64, b.b64, **words, a_k_offset=32), 4, **one)
+    yield Call("byte offset of descriptor", lambda b: mma(b.t, b.u64, b.b64, **words, a_k_offset=32), 4, **one)
     stage = "into a stage of a ring"
     yield Call(stage, lambda b: mma(b.t[:, 0:256].advance(256, times=b.u32), b.u64, b.b64, **words), 2, **one)
-    yield Call("to an address", lambda b: mma(b.t[:, 256:].address(), b.u64, b.b64, **words), 2, **one)
+    yield Call("d in a register", lambda b: mma(b.t[:, 256:].address(), b.u64, b.b64, **words), 2, **one)
     yield Call(
-        "both blocks",
+        "async_2sm, one MMA of a CTA pair",
         lambda b: mma.async_2sm(b.t, b.u64, b.b64, **{**words, "shape": (256, 256, 16)}, accumulate=b.p),
         groups=(2,),
     )
@@ -224,22 +224,22 @@ def descriptors() -> Iterator[Call]:
     """Yield calls that compute descriptors with integer instructions on addresses."""
     any_target: dict[str, Any] = {"on": ANYWHERE, "since": (8, 0)}
     tcgen05 = ptx.tcgen05
-    yield Call("a descriptor of a stage", lambda b: tcgen05.descriptor(b.tile("f16")[1], k=16), 4, **any_target)
-    yield Call("of a stage in a register", lambda b: tcgen05.descriptor(b.tile("f16")[b.u32], k=16), 6, **any_target)
-    yield Call("of an address", lambda b: tcgen05.descriptor(b.u32, stride_bytes=1024), 3, **any_target)
+    yield Call("descriptor of stage one", lambda b: tcgen05.descriptor(b.tile("f16")[1], k=16), 4, **any_target)
+    yield Call("descriptor of a stage", lambda b: tcgen05.descriptor(b.tile("f16")[b.u32], k=16), 6, **any_target)
+    yield Call("descriptor at an address", lambda b: tcgen05.descriptor(b.u32, stride_bytes=1024), 3, **any_target)
     yield Call(
-        "of an address further on",
+        "descriptor at an address plus an offset",
         lambda b: tcgen05.descriptor(b.u32, stride_bytes=512, swizzle="64B", byte_offset=64),
         4,
         **any_target,
     )
-    yield Call("an advance", lambda b: tcgen05.advance(b.u64, 32), 3, **any_target)
-    yield Call("an advance by stages", lambda b: tcgen05.advance(b.u64, 8192, times=b.u32), 3, **any_target)
-    yield Call("by hand", lambda b: tcgen05.masked_descriptor(b.u32), 4, **any_target)
-    yield Call("by hand, further on", lambda b: tcgen05.masked_descriptor(b.u32, byte_offset=64), 5, **any_target)
+    yield Call("descriptor advance", lambda b: tcgen05.advance(b.u64, 32), 3, **any_target)
+    yield Call("advance times a register", lambda b: tcgen05.advance(b.u64, 8192, times=b.u32), 3, **any_target)
+    yield Call("masked_descriptor", lambda b: tcgen05.masked_descriptor(b.u32), 4, **any_target)
+    yield Call("masked descriptor, offset", lambda b: tcgen05.masked_descriptor(b.u32, byte_offset=64), 5, **any_target)
     fields = {"leading_byte_offset": 16, "stride_byte_offset": 512}
     yield Call("by fields", lambda b: tcgen05.make_descriptor(b.u32, **fields, swizzle="128B_BASE32B"), 3, **any_target)
-    yield Call("of 64 bits", lambda b: tcgen05.make_descriptor(b.u64, **fields, swizzle=32), 2, **any_target)
+    yield Call("64-bit address", lambda b: tcgen05.make_descriptor(b.u64, **fields, swizzle=32), 2, **any_target)
 
 
 def moves() -> Iterator[Call]:
@@ -269,8 +269,8 @@ def moves() -> Iterator[Call]:
             )
             if per == 1 and shape != "16x64b" and count > 1:
                 yield from _reductions(shape, count, words)
-    yield Call("ld of floats", lambda b: tcgen05.ld(list(b.values)[:8], b.t[0:32, 8:16], shape="32x32b"))
-    yield Call("ld of new registers", lambda b: tcgen05.ld(None, b.t[0:32, 8:24], shape="32x32b"))
+    yield Call("ld to f32 registers", lambda b: tcgen05.ld(list(b.values)[:8], b.t[0:32, 8:16], shape="32x32b"))
+    yield Call("ld to new registers", lambda b: tcgen05.ld(None, b.t[0:32, 8:24], shape="32x32b"))
     yield Call("wait_ld", lambda _: tcgen05.wait_ld())
     yield Call("wait_st", lambda b: tcgen05.wait_st(pred=b.p))
     yield from copies()
@@ -312,23 +312,23 @@ def allocations() -> Iterator[Call]:
     for columns in (32, 64, 128, 256, 512):
         yield Call(f"alloc {columns}", lambda b, n=columns: tcgen05.alloc(b.word, n, cta_group=b.group))
         yield Call(f"dealloc {columns}", lambda b, n=columns: tcgen05.dealloc(b.t, n, cta_group=b.group))
-    yield Call("alloc in a register", lambda b: tcgen05.alloc(b.u32, b.u32, cta_group=b.group, pred=b.p))
+    yield Call("alloc, count in a register", lambda b: tcgen05.alloc(b.u32, b.u32, cta_group=b.group, pred=b.p))
     yield Call("alloc by a generic address", lambda b: tcgen05.alloc(b.u64, 32, cta_group=b.group, space="generic"))
-    yield Call("dealloc in a register", lambda b: tcgen05.dealloc(b.taddr, b.u32, cta_group=b.group))
+    yield Call("dealloc, count in a register", lambda b: tcgen05.dealloc(b.taddr, b.u32, cta_group=b.group))
     yield Call("relinquish", lambda b: tcgen05.relinquish_alloc_permit(cta_group=b.group))
     yield Call("before", lambda _: tcgen05.fence_before_thread_sync())
     yield Call("after", lambda b: tcgen05.fence_after_thread_sync(pred=b.p))
     yield Call("commit", lambda b: tcgen05.commit(b.bar[0], cta_group=b.group))
-    yield Call("commit generic", lambda b: tcgen05.commit(b.u64, cta_group=b.group, space="generic"))
-    yield Call("commit to several", lambda b: tcgen05.commit(b.bar[1], cta_group=b.group, multicast_mask=b.u16))
-    yield Call("commit to two", lambda b: tcgen05.commit(b.bar[1], cta_group=b.group, multicast_mask=0b11), 2)
+    yield Call("commit, generic address", lambda b: tcgen05.commit(b.u64, cta_group=b.group, space="generic"))
+    yield Call("commit, mask register", lambda b: tcgen05.commit(b.bar[1], cta_group=b.group, multicast_mask=b.u16))
+    yield Call("commit, constant mask", lambda b: tcgen05.commit(b.bar[1], cta_group=b.group, multicast_mask=0b11), 2)
     yield Call("held", held, 3, groups=(1,))
     for group in (1, 2):  # a CTA pair needs one more instruction, to synchronize its two CTAs
-        yield Call("held by a warp", lambda b: held(b, when=b.p), 6 + group, groups=(group,))
-        yield Call("held and given up", lambda b: held(b, when=b.p, relinquish=True), 7 + group, groups=(group,))
-    yield Call("a quarter", lambda b: b.t.quarter(b.u32), 2, ANYWHERE, (8, 0))
-    yield Call("stages of a ring", lambda b: b.t[:, 0:128].advance(128, times=b.u32), 1, ANYWHERE, (8, 0))
-    yield Call("an address", lambda b: b.t[32:, 8:].address(), 1, ANYWHERE, (8, 0))
+        yield Call("tmem.alloc by one warp", lambda b: held(b, when=b.p), 6 + group, groups=(group,))
+        yield Call("tmem.alloc, relinquish", lambda b: held(b, when=b.p, relinquish=True), 7 + group, groups=(group,))
+    yield Call("t.quarter", lambda b: b.t.quarter(b.u32), 2, ANYWHERE, (8, 0))
+    yield Call("t.advance", lambda b: b.t[:, 0:128].advance(128, times=b.u32), 1, ANYWHERE, (8, 0))
+    yield Call("t.address", lambda b: b.t[32:, 8:].address(), 1, ANYWHERE, (8, 0))
 
 
 def held(bench: Bench, **words: Any) -> None:

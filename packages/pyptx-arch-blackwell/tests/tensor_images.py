@@ -135,15 +135,15 @@ class Layout:
         row, chunk = np.arange(rows)[:, None], np.arange(chunks)[None, :]
         width, core = self.swizzle or _CHUNK, self._core
         if self.major == "K":
-            # The manual's layout ((8,m),(T,2k)):((wT,SBO),(1,LBO)); without swizzle, w = 1 and the second stride is
-            # (1,T).
+            # The manual's K-major layout with swizzle is ((8,m),(T,2k)):((wT,SBO),(1,LBO)). Without swizzle, w = 1 and
+            # the second stride is (1,T).
             linear = row % core * width + row // core * stride + chunk * (_CHUNK if self.swizzle else leading)
         elif self.swizzle:
-            # ((T,w,m),(8,k)):((1,T,LBO),(wT,SBO))
+            # The manual's MN-major layout with swizzle, ((T,w,m),(8,k)):((1,T,LBO),(wT,SBO)).
             across = width // _CHUNK
             linear = row % core * width + row // core * stride + chunk % across * _CHUNK + chunk // across * leading
         else:
-            # ((T,1,m),(8,k)):((1,T,SBO),(1T,LBO))
+            # The manual's MN-major layout without swizzle, ((T,1,m),(8,k)):((1,T,SBO),(1T,LBO)).
             linear = row % core * width + row // core * leading + chunk * stride
         linear = linear + self.skip
         if not self.swizzle:
@@ -199,7 +199,7 @@ def place_of_sum(
             return row // 64, row % 64 + 64 * (column // (n // 2)), column % (n // 2)
         case (128, 2, True, False):  # layout C: half of D's rows per CTA, in 16 lanes of each lane quarter
             return row // 64, row % 64 // 16 * 32 + row % 16, column
-        case (128, 1, _, _):  # D
+        case (128, 1, _, _):  # layout D: one lane per row of D
             return 0 * row, row, column
         case (64, 1, _, True):  # layout E: the second half of D's columns in lanes 64-127
             return 0 * row, row + 64 * (column // (n // 2)), column % (n // 2)

@@ -174,11 +174,11 @@ FAULTS = {
     ),
     "a CTA requests again after a failure": (("@!%p3 bra DONE;", AGAIN), ("cancel-after-failure",)),
     "two requests write the same bytes": ((TOGETHER, f"{TOGETHER}\n{TOGETHER}"), ("read-before-wait",)),
-    "the next response may overwrite the last before it is read": (
+    "a response may overwrite a response that is not read yet": (
         (f"{RELEASE}\nbarrier.cluster.arrive;\nbarrier.cluster.wait;\n{ACQUIRE}", ""),
         ("early-reuse",),
     ),
-    "no fence follows the read": (
+    "no proxy fence follows the read of a response": (
         (f"{RELEASE}\nbarrier.cluster.arrive;\nbarrier.cluster.wait;\n{ACQUIRE}", BETWEEN),
         ("missing-proxy-fence",),
     ),

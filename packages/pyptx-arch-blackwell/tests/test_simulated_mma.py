@@ -56,7 +56,7 @@ def layouts(kind: str, rows: int) -> list[Layout]:
 
 
 def fitting(kind: str, rows: int, turn: int) -> Layout:
-    """Return layout number `turn`; the first K-major layout if a tf32 operand does not fill MN-major rows."""
+    """Return item `turn` of `layouts`, cyclically; the first layout if a tf32 operand does not fill MN-major rows."""
     found = layouts(kind, rows)
     layout = found[turn % len(found)]
     return layout if kind != "tf32" or layout.major == "K" or rows * 4 % 128 == 0 else found[0]

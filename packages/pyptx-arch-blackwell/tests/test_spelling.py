@@ -21,8 +21,8 @@ pytestmark = pytest.mark.scaled
 
 # Patterns of instruction forms without a ptx function, and the reason.
 ONLY_INST = {
-    r"tcgen05\.ld(\.red)?\.spcompress": "loads that compress are of sm_107a",
-    r"tcgen05\.mma\.\S+\.block32\.decompress": "the word changes nothing, and is of sm_107f",
+    r"tcgen05\.ld(\.red)?\.spcompress": "loads with compression require sm_107a",
+    r"tcgen05\.mma\.\S+\.block32\.decompress": "the modifier has no effect, and requires sm_107f",
 }
 INSTRUCTIONS = sorted({row.manual for row in ROWS if row.opcode == "tcgen05"})
 

@@ -45,7 +45,7 @@ def tile(*shape: int, dtype: Any = bf16, **more: Any) -> Any:
 
 
 CASES: tuple[tuple[Callable[[Bench], object], str], ...] = (
-    # MMA
+    # Wrong arguments of ptx.tcgen05.mma
     (lambda b: product(b, shape=(96, 64)), "M = 96, must be 64 or 128"),
     (lambda b: product(b, shape=(128, 20)), "got 20 * 0 to 504 in steps of 8"),
     (lambda b: product(b, shape=(128, 24), cta_group=2), "N = 24, must be 16, 32, … 256"),
@@ -110,7 +110,7 @@ CASES: tuple[tuple[Callable[[Bench], object], str], ...] = (
         lambda b: product(b, dtype_a=tf32, dtype_b=tf32, trans_b=1, b=tile(256, 32, dtype=tf32)),
         "b is MN-major, but SharedTile",
     ),
-    # Scale factors
+    # Wrong scale factors of an MMA
     (lambda b: product(b, **MXF4), "kind::mxf4 needs scale_a and scale_b in tensor memory * scale_a=t[…]"),
     (lambda b: product(b, **MXF4, scale_a=b.t), "kind::mxf4 needs scale_a and scale_b"),
     (lambda b: product(b, scale_a=b.t, scale_b=b.t), "no tcgen05.mma kind supports a block-scaled MMA of bf16 x bf16"),
@@ -203,7 +203,7 @@ CASES: tuple[tuple[Callable[[Bench], object], str], ...] = (
     (lambda b: ptx.tcgen05.commit(b.u32, space="cta"), "space='cta' * leave space out"),
     (lambda b: ptx.tcgen05.commit(b.u32, multicast=True), "needs multicast_mask= * multicast_mask="),
     (lambda b: ptx.tcgen05.commit(b.u32, multicast_mask=1 << 16), "multicast_mask=65536 * 16 blocks"),
-    # Descriptors
+    # Wrong calls that compute a descriptor
     (lambda b: ptx.tcgen05.descriptor(b.u32), "the matrix layout of * stride_bytes="),
     (lambda b: ptx.tcgen05.descriptor(b.u32, stride_bytes=1000), "stride=1000"),
     (lambda b: ptx.tcgen05.descriptor(b.u32, stride_bytes=1024, swizzle="96B"), "swizzle='96B' * one of NONE, 32B"),
@@ -212,7 +212,7 @@ CASES: tuple[tuple[Callable[[Bench], object], str], ...] = (
     (lambda _: ptx.tcgen05.descriptor(tile(128, 64), k=8), "no MMA operand can start at mn=0, k=8"),
     (lambda _: ptx.tcgen05.make_instr_desc_f16bf16_f32(m=60), "m=60"),
     (lambda _: ptx.tcgen05.make_instr_desc_f16bf16_f32(scale_a=2), "scale_a=2 * -1 to negate"),
-    # Tensor memory
+    # Wrong regions and allocations of tensor memory
     (lambda b: b.t[0:129], "lanes 0:129 is out of range: the region has 128 lanes"),
     (lambda b: b.t[:, 8:8], "columns 8:8"),
     (lambda b: b.t[:, b.u32], "columns of tensor memory must be a slice of numbers * t.advance"),

@@ -118,15 +118,15 @@ def descriptors() -> tuple[Call, ...]:
         Call("wgmma.commit_group", lambda _: wgmma.commit_group(), needs=WARPGROUPS),
         *(Call(f"wgmma.wait_group {n}", lambda _, n=n: wgmma.wait_group(n), needs=WARPGROUPS) for n in (0, 1, 7)),
         Call("tiles", _tiles, emits=9, needs=WARPGROUPS),
-        Call("tiles further on", lambda b: _tiles(b, a_k_offset=32, b_k_offset=2048), emits=9, needs=WARPGROUPS),
-        Call("tiles, said twice", lambda b: _tiles(b, trans_a=0, trans_b=1), emits=9, needs=WARPGROUPS),
-        Call("a number as scale_d", lambda b: _tiles(b, scale_d=b.u32), emits=10, needs=WARPGROUPS),
-        Call("a descriptor of a stage", lambda b: wgmma.descriptor(b.tile[1], k=16), emits=4, needs="any"),
-        Call("of a stage in a register", lambda b: wgmma.descriptor(b.tile[b.u32], k=16), emits=6, needs="any"),
-        Call("an advance", lambda b: wgmma.advance(b.u64, 32), emits=3, needs="any"),
-        Call("an advance by stages", lambda b: wgmma.advance(b.u64, 8192, times=b.u32), emits=3, needs="any"),
-        Call("by hand", lambda b: wgmma.masked_descriptor(b.u32), emits=4, needs="any"),
-        Call("by hand, further on", lambda b: wgmma.masked_descriptor(b.u32, byte_offset=-64), emits=5, needs="any"),
+        Call("tiles with offsets", lambda b: _tiles(b, a_k_offset=32, b_k_offset=2048), emits=9, needs=WARPGROUPS),
+        Call("tiles with trans_a and trans_b", lambda b: _tiles(b, trans_a=0, trans_b=1), emits=9, needs=WARPGROUPS),
+        Call("scale_d in a u32 register", lambda b: _tiles(b, scale_d=b.u32), emits=10, needs=WARPGROUPS),
+        Call("descriptor of stage 1", lambda b: wgmma.descriptor(b.tile[1], k=16), emits=4, needs="any"),
+        Call("descriptor of a stage", lambda b: wgmma.descriptor(b.tile[b.u32], k=16), emits=6, needs="any"),
+        Call("descriptor advance", lambda b: wgmma.advance(b.u64, 32), emits=3, needs="any"),
+        Call("advance times a register", lambda b: wgmma.advance(b.u64, 8192, times=b.u32), emits=3, needs="any"),
+        Call("masked", lambda b: wgmma.masked_descriptor(b.u32), emits=4, needs="any"),
+        Call("masked with offset", lambda b: wgmma.masked_descriptor(b.u32, byte_offset=-64), emits=5, needs="any"),
         Call(
             "of an address",
             lambda b: wgmma.make_descriptor(b.u32, leading_byte_offset=16, stride_byte_offset=1024, swizzle=1),
@@ -140,7 +140,7 @@ def descriptors() -> tuple[Call, ...]:
             needs="any",
         ),
         Call(
-            "of a symbol further on",
+            "make_descriptor with a byte offset",
             lambda b: wgmma.make_descriptor(
                 b.tile, leading_byte_offset=0, stride_byte_offset=256, swizzle=3, base_offset=7, addr_byte_offset=64
             ),
@@ -148,7 +148,7 @@ def descriptors() -> tuple[Call, ...]:
             needs="any",
         ),
         Call(
-            "of the widest swizzle",
+            "auto_descriptor of an MN-major matrix",
             lambda b: wgmma.auto_descriptor(b.u32, dtype=bf16, shape=(64, 64), major="MN"),
             emits=3,
             needs="any",

@@ -30,8 +30,8 @@ shr.u32 %r2, %r1, 5;
 setp.eq.u32 %p0, %r1, 0;
 @%p0 mbarrier.init.shared.b64 [bar], 32;
 """
-# Warp 3 executes wait_group after the other warps, with which it does not synchronize. Then it arrives at the mbarrier
-# for which warp 4 waits before it overwrites the operands.
+# Warp 3 executes wait_group after the other warps, and does not synchronize with them. Then warp 3 arrives at the
+# mbarrier for which warp 4 waits before warp 4 overwrites the operands.
 PRODUCT = """\
 setp.eq.u32 %p4, %r1, 0;
 @%p4 st.shared.u32 [seen], 0;

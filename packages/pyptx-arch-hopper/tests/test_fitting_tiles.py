@@ -1,4 +1,4 @@
-"""`Tile` inferred for a tensor map from a kernel's copies: rank, bytes of a box, and whether the kernel writes it."""
+"""`Tile` inferred for a tensor map from a kernel's copies: rank, bytes of a box, and direction of the copies."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def test_a_field_lies_where_ptxas_stores_it(field: str, ordinal: int) -> None:
     ("field", "value"), [(field, value) for field, count in MODES.items() for value in range(count)]
 )
 def test_a_mode_has_the_bits_that_ptxas_stores(field: str, value: int) -> None:
-    """For a constant value, ptxas sets its one bits under the field's mask, or clears its zero bits."""
+    """For a constant, ptxas emits code that sets the constant's one bits in the field, or clears its zero bits."""
     code = sass(target_of(field, value))[field, value]
     place = FIELDS[field, 0]
     ones = place.write(0, ELEMENT_CODES[value] if field == "elemtype" else value) >> 64

@@ -105,7 +105,7 @@ def cases() -> Iterator[Case]:
 
 
 def values(rng: np.random.Generator, element: str, shape: tuple[int, int]) -> Array:
-    """Return random elements of a type; eight of b1 per byte."""
+    """Return random elements of a type; a byte holds eight b1 elements."""
     if element == "b1":
         return rng.integers(0, 256, (shape[0], shape[1] // 8)).astype(np.uint8)
     if element in {"s8", "u8"}:

@@ -18,7 +18,7 @@ from pyptx_ir.syntax import parse_instruction
 
 pytestmark = pytest.mark.scaled
 
-OLDER = {"membar"}  # older opcode of fence and of fence.proxy
+OLDER = {"membar"}  # an older name of fence and of fence.proxy
 OPCODES = sorted({row.opcode for row in ROWS} - OLDER)
 
 

@@ -48,14 +48,14 @@ mov.u32 %r2, %ctaid.x;
 and.b32 %r3, %r1, 31;
 shr.u32 %r4, %r1, 5;
 setp.eq.u32 %p0, %r1, 0;
-// where the lane's row of a matrix lies: rows of 8 elements, the matrices 0 and 1 above each other, 2 and 3 beside them
+// %r7: address of the lane's 8-element row; 8 x 8 matrices 0 and 1 are rows 0-15, columns 0-7; 2 and 3 columns 8-15
 and.b32 %r5, %r3, 15;
 mad.lo.u32 %r5, %r4, 16, %r5;
 shr.u32 %r6, %r3, 4;
 mov.u32 %r7, staged;
 mad.lo.u32 %r7, %r5, {2 * COLUMNS}, %r7;
 mad.lo.u32 %r7, %r6, 16, %r7;
-// the number of the lane's first element in its tile
+// %r8: index in the tile of the lane's first element
 shr.u32 %r8, %r3, 2;
 mad.lo.u32 %r8, %r4, 16, %r8;
 and.b32 %r9, %r3, 3;

@@ -63,18 +63,18 @@ ADDRESSES = {
         'byte_offset=64, address="shl.b32 mov.u32 add.s32 add.s32"',
         "at(r[1], memory, [r[4], r[2], r[5], r[6]]).wait(r[3], ",
     ),
-    "a wide product and generic sums": (
+    "mul.wide.u32, generic add.s64": (
         "mul.wide.u32 %rd1, %r1, 8;\n\tadd.s64 %rd2, %rd9, %rd1;\n\tadd.s64 %rd3, %rd2, 64;\n\t"
         "cvt.u32.u64 %r6, %rd3;\n\t" + SPIN.format("%r6"),
         'byte_offset=64, address="mul.wide.u32 add.s64 add.s64 cvt.u32.u64"',
         "at(r[1], rd[9], [*rd[1:4], r[6]]).wait(r[3], ",
     ),
-    "the distance in the brackets": (
+    "byte offset in the wait operand": (
         "shl.b32 %r4, %r1, 3;\n\tadd.s32 %r5, %r2, %r4;\n\t" + SPIN.format("%r5+8"),
         'byte_offset=8, address="shl.b32 add.s32"',
         "at(r[1], r[2], [r[4], r[5]]).wait(r[3], ",
     ),
-    "the phase in between": (
+    "phase computed before the wait": (
         "shl.b32 %r4, %r1, 3;\n\t" + SUM + "xor.b32 %r3, %r7, 1;\n\t" + SPIN.format("%r6"),
         'byte_offset=64, address="shl.b32 add.s32 add.s32"',
         "at(r[1], r[2], r[4:7]).wait(ptx.inst.xor.b32(r[3], r[7], 1), ",
@@ -97,12 +97,12 @@ def test_rings_are_called_after_what_arrives_at_them() -> None:
 
 
 NEARLY = {
-    "sixteen bytes a stage": "shl.b32 %r4, %r1, 4;\n\t" + SUM + SPIN.format("%r6"),
-    "another register": "shl.b32 %r4, %r1, 3;\n\t" + SUM + SPIN.format("%r8"),
-    "hoisted": "shl.b32 %r4, %r1, 3;\n\t" + SUM + "not.b32 %r9, %r9;\n\t" + SPIN.format("%r6"),
-    "the base on the other side": "shl.b32 %r4, %r1, 3;\n\tadd.s32 %r6, %r4, %r2;\n\t" + SPIN.format("%r6"),
-    "a guard": "shl.b32 %r4, %r1, 3;\n\t@%p2 add.s32 %r6, %r2, %r4;\n\t" + SPIN.format("%r6"),
-    "no stage": BASE + "add.s32 %r6, %r2, 64;\n\t" + SPIN.format("%r6"),
+    "stages of 16 bytes": "shl.b32 %r4, %r1, 4;\n\t" + SUM + SPIN.format("%r6"),
+    "wait for another register": "shl.b32 %r4, %r1, 3;\n\t" + SUM + SPIN.format("%r8"),
+    "not.b32 before the wait": "shl.b32 %r4, %r1, 3;\n\t" + SUM + "not.b32 %r9, %r9;\n\t" + SPIN.format("%r6"),
+    "base as second operand of add": "shl.b32 %r4, %r1, 3;\n\tadd.s32 %r6, %r4, %r2;\n\t" + SPIN.format("%r6"),
+    "guarded add": "shl.b32 %r4, %r1, 3;\n\t@%p2 add.s32 %r6, %r2, %r4;\n\t" + SPIN.format("%r6"),
+    "address without a stage": BASE + "add.s32 %r6, %r2, 64;\n\t" + SPIN.format("%r6"),
 }
 
 
@@ -119,18 +119,18 @@ PRODUCT = (
 )
 WIDE = "add.s64 %rd1, %rd0, 32;\n\tand.b64 %rd2, %rd1, 262112;\n\tshr.u64 %rd3, %rd2, 4;\n\t"
 SOURCES = {
-    "of 64 bits": (
+    "64-bit instructions": (
         WIDE + "or.b64 %rd4, %rd3, 4611686293305360384;\n\t" + PRODUCT.format(4),
         "add.s64 and.b64 shr.u64 or.b64",
         "rd[0], 32, mask=262112, temps=rd[1:5]",
     ),
-    "of units": (
+    "address in 16-byte units": (
         "add.s32 %r4, %r1, 64;\n\tcvt.u64.u32 %rd1, %r4;\n\tor.b64 %rd2, %rd1, 4611686293305360384;\n\t"
         + PRODUCT.format(2),
         "add.s32 cvt.u64.u32 or.b64",
         "r[1], 64, temps=[r[4], rd[1], rd[2]]",
     ),
-    "of a field": (
+    "bfe of the address": (
         "bfe.u32 %r4, %r1, 4, 14;\n\tcvt.u64.u32 %rd1, %r4;\n\tor.b64 %rd2, %rd1, 4611686293305360384;\n\t"
         + PRODUCT.format(2),
         "bfe.u32 cvt.u64.u32 or.b64",
@@ -162,10 +162,10 @@ def test_products_that_are_repeated_are_one_loop_with_their_descriptors() -> Non
 
 
 NO_DESCRIPTORS = {
-    "no product takes it": WIDE + "or.b64 %rd4, %rd3, 4611686293305360384;\n\t" + PRODUCT.format(3),
-    "another shift": WIDE.replace(", 4;", ", 5;") + "or.b64 %rd4, %rd3, 1;\n\t" + PRODUCT.format(4),
-    "two steps": "shr.u64 %rd3, %rd2, 4;\n\tor.b64 %rd4, %rd3, 1;\n\t" + PRODUCT.format(4),
-    "a guard": WIDE.replace("shr", "@%p1 shr") + "or.b64 %rd4, %rd3, 1;\n\t" + PRODUCT.format(4),
+    "MMA reads another register": WIDE + "or.b64 %rd4, %rd3, 4611686293305360384;\n\t" + PRODUCT.format(3),
+    "shift by 5": WIDE.replace(", 4;", ", 5;") + "or.b64 %rd4, %rd3, 1;\n\t" + PRODUCT.format(4),
+    "only shr and or": "shr.u64 %rd3, %rd2, 4;\n\tor.b64 %rd4, %rd3, 1;\n\t" + PRODUCT.format(4),
+    "guarded shr": WIDE.replace("shr", "@%p1 shr") + "or.b64 %rd4, %rd3, 1;\n\t" + PRODUCT.format(4),
 }
 
 
@@ -198,14 +198,14 @@ def test_steps_that_make_no_sense_are_told(message: str) -> None:
 ADDS = "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {{{}}}, %rd1, %rd2, 1, 1, 1, 0, 0;\n\t"
 FIRST, DOWN = "%f0, %f1, %f2, %f3", "%f7, %f6, %f5, %f4"
 ACCUMULATORS: dict[str, tuple[str, list[str], list[str]]] = {
-    "one": (ADDS.format(FIRST) * 2, ["acc = f[0:4]"], ["acc", "acc"]),
-    "two, one of which goes down": (
+    "one accumulator": (ADDS.format(FIRST) * 2, ["acc = f[0:4]"], ["acc", "acc"]),
+    "two accumulators, one in descending registers": (
         (ADDS.format(FIRST) + ADDS.format(DOWN)) * 2,
         ["acc = f[0:4]", "acc_2 = f[7:3:-1]"],
         ["acc", "acc_2", "acc", "acc_2"],
     ),
-    "used once": (ADDS.format(FIRST) + ADDS.format(DOWN), [], ["f[0:4]", "f[7:3:-1]"]),
-    "no slice": (ADDS.format("%f0, %f1, %f2, %f7") * 2, [], ["[*f[0:3], f[7]]"] * 2),
+    "accumulators used once": (ADDS.format(FIRST) + ADDS.format(DOWN), [], ["f[0:4]", "f[7:3:-1]"]),
+    "registers that are not a slice": (ADDS.format("%f0, %f1, %f2, %f7") * 2, [], ["[*f[0:3], f[7]]"] * 2),
 }
 
 

@@ -125,13 +125,13 @@ MISTAKES: dict[str, Callable[[RegArray], object]] = {
     "no step": lambda _: ptx.mbarrier.ring(address="shl.b32 sub.s32"),
     "no type": lambda _: ptx.mbarrier.ring(address="shl"),
     "no base": lambda r: ptx.mbarrier.ring().at(r[0]),
-    "too many registers for the distance": lambda r: ptx.mbarrier.ring(address="shl.b32 add.s32").behind(r[0], r[1:2]),
+    "temps has more registers than steps": lambda r: ptx.mbarrier.ring(address="shl.b32 add.s32").behind(r[0], r[1:2]),
     "a step elsewhere": lambda r: ptx.mbarrier.advance(r[0], r[1], stages=3, steps="add.s32 selp.b32"),
     "another relation": lambda r: ptx.mbarrier.advance(r[0], stages=3, steps="add.s32 setp.lt.s32 selp.b32"),
-    "a phase that nothing flips": lambda r: ptx.mbarrier.advance(
+    "a phase, but no xor that flips it": lambda r: ptx.mbarrier.advance(
         r[0], r[1], stages=3, steps="add.s32 setp.eq.s32 selp.b32"
     ),
-    "no registers to advance in": lambda r: ptx.mbarrier.advance(r[0], r[1], stages=3, temps=r[2:4]),
+    "temps has fewer registers than steps": lambda r: ptx.mbarrier.advance(r[0], r[1], stages=3, temps=r[2:4]),
     "too few registers": lambda r: ptx.mbarrier.ring(r[1]).at(r[0], temps=r[2:4]),
 }
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def built(body: Callable[[RegArray, RegArray], object]) -> Kernel:
-    """Return a kernel of eight predicates `%p` and eight registers `%r`."""
+    """Return a kernel whose body function gets eight predicates `%p` and eight registers `%r`."""
 
     def k() -> None:
         body(reg.array(pred, 8), reg.array(u32, 8))

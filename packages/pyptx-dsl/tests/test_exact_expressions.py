@@ -369,7 +369,7 @@ def test_a_spelling_that_a_temporary_s_instruction_has_not_is_an_error_at_its_li
 
 
 def widened(b: Banks) -> None:
-    b.rd[3] = b.r[1] + b.r[2]  # an add of 32 bits into 64 bits, which the table rejects
+    b.rd[3] = b.r[1] + b.r[2]  # 32-bit add into a 64-bit register: not in the table
 
 
 def test_what_is_assigned_is_judged_where_instructions_are() -> None:

@@ -90,7 +90,7 @@ def test_advice_of_ptxas_is_a_warning_at_the_users_file() -> None:
 
 
 def test_ptxas_takes_every_operator() -> None:
-    """A kernel per row of `ROWS` would take minutes, so each row is a scope of one kernel."""
+    """One kernel per row of `ROWS` would take minutes, so the rows are `{ }` scopes of one kernel."""
 
     @kernel
     def every_row() -> None:

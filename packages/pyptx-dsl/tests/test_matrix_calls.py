@@ -188,7 +188,7 @@ def traced(target):
 
 
 def judged(text, target, folder):
-    """Return the lines of a module with ptxas errors; code generation is off."""
+    """Return the line numbers at which ptxas reports errors in a module; ptxas generates no code."""
     (folder / "module.ptx").write_text(text, encoding="utf-8")
     outcome = run(
         find_tool("ptxas"), ["-arch=" + target.replace("sm_", "compute_"), "module.ptx", "-o", "nothing"], folder

@@ -85,7 +85,7 @@ def assembled(body: Callable[[], object], arch: str = "sm_90a", version: tuple[i
 
 
 def instructions(wrapper: Wrapper, target: str, version: tuple[int, int]) -> Iterator[Instruction]:
-    """Yield the legal instructions of a wrapper's rows for a target and PTX version; registers are named by type."""
+    """Yield the legal instructions of a wrapper's table rows for a target and version; register names contain types."""
     for pattern in patterns_of(wrapper.opcode):
         for text in forms(pattern.row):
             (node,) = parse_statements(text)

@@ -187,7 +187,7 @@ def test_a_range_that_makes_no_sense_is_refused_at_its_line(
 
 
 def chain(arms: int, *, otherwise: bool, jumps: frozenset[int] = frozenset()) -> Callable[[], None]:
-    """Return a chain of `arms` conditions `x == i`; arm i stores i, and returns if it is in `jumps`."""
+    """Return a body with `arms` blocks of `if_` and `elif_`: block i (x == i) stores i; for i in `jumps` it returns."""
 
     def body() -> None:
         x = ptx.inst.mov.s32(reg.scalar(s32, name="%x"), reg.scalar(s32, name="%input"))

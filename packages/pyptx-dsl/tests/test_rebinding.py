@@ -89,7 +89,7 @@ def refused_a_value_of_a_dict() -> None:
 
 
 class State:
-    """Registers that a kernel keeps in an object."""
+    """Object of a test kernel, with registers as attributes."""
 
     def __init__(self) -> None:
         self.total = reg.scalar(f32, init=0.0)

@@ -41,7 +41,7 @@ def simulate(kernel_: Launchable, arrays: Sequence[object], keywords: Mapping[st
 
 @dataclass(frozen=True)
 class Framework:
-    """Row of the runtime table, for a framework that supports differentiation."""
+    """Runtime of a framework, as plugins register runtimes; this runtime supports differentiation."""
 
     name: str = "framework"
     priority: int = 1

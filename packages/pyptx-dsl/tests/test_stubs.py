@@ -1,4 +1,4 @@
-"""The stub of `ptx.inst` contains every opcode of every row, and nothing else."""
+"""The stub of `ptx.inst` contains every opcode of the instruction table, and nothing else."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_the_stub_is_python_and_has_a_member_for_every_word() -> None:
 
 
 def in_stub(words: tuple[str, ...]) -> tuple[str, bool]:
-    """Look up an opcode in the stub, modifier by modifier; return the last one's text and whether it is callable."""
+    """Look up an opcode in the stub, modifier by modifier; return the last one's docstring, and if it is callable."""
     what, told = "Instructions", ""
     for word in words:
         found: dict[str, tuple[str, str]] = {}

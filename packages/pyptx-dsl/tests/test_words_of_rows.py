@@ -1,4 +1,4 @@
-"""Keyword arguments that `ptx` functions get from their table rows, and errors for modifiers without a row."""
+"""Keyword arguments of `ptx` functions come from the instruction table; other modifiers are errors."""
 
 from __future__ import annotations
 

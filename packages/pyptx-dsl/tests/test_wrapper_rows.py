@@ -31,7 +31,7 @@ SOURCES: dict[type, tuple[int, int]] = {
 
 
 def opcodes(pattern: Pattern) -> set[tuple[str, ...]]:
-    """Return the opcodes of a row: every type, and other modifiers alone and in pairs."""
+    """Return the opcodes of an instruction table row: every type, and other modifiers alone and in pairs."""
     found = set[tuple[str, ...]]()
     for text in forms(pattern.row):
         (node,) = parse_statements(text)

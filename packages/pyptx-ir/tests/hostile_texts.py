@@ -20,9 +20,9 @@ def each(count: int, line: Callable[[int], str]) -> str:
 # Constructs nested deeper than any compiler emits: text before, opening and closing token, text after.
 DEEP: dict[str, tuple[str, str, str, str]] = {
     "addresses": ("ld.b32 %r1, ", "[", "]", ";"),
-    "addresses with an offset": ("ld.b32 %r1, ", "[%r1+", "]", ";"),
+    "addresses in address offsets": ("ld.b32 %r1, ", "[%r1+", "]", ";"),
     "vectors": ("mov.b32 %r1, ", "{", "}", ";"),
-    "vectors in an offset": ("ld.b32 %r1, [x+", "{", "}", "];"),
+    "nested vectors in an address offset": ("ld.b32 %r1, [x+", "{", "}", "];"),
     "addresses in vectors": ("ld.b32 %r1, ", "{[", "]}", ";"),
     "parentheses": ("mov.b32 %r1, ", "(", ")", ";"),
     "lists of a call": ("call ", "(", ")", ", f;"),
@@ -47,25 +47,25 @@ def deep(name: str, levels: int) -> str:
 
 # Each text must be checked within a second; a checker with quadratic cost took over a minute for most of them.
 LONG: dict[str, Callable[[], str]] = {
-    "comments that never end": lambda: "/* a " * 16_000,
-    "a comment that never ends in a function": lambda: OPEN + "/* a " * 16_000,
+    "unclosed comments": lambda: "/* a " * 16_000,
+    "an unclosed comment in a function": lambda: OPEN + "/* a " * 16_000,
     "modifiers": lambda: f"{OPEN}add{'.s32' * 8000} %r1, %r1, %r1;\n}}",
     "modifiers with blanks": lambda: f"{OPEN}mov.b32 {'.b8 ' * 100_000};\n}}",
-    "lines of a section that share one": lambda: f"{HEAD}.section .debug_info {{\n{'.b8 111' * 6000}\n}}\n",
+    "many section data lines on one text line": lambda: f"{HEAD}.section .debug_info {{\n{'.b8 111' * 6000}\n}}\n",
     "entries": lambda: HEAD + "".join(f".entry k{i}() {{ ret; }}\n" for i in range(4000)),
     "entries that call": lambda: (
         f"{HEAD}.func f() {{ ret; }}\n" + "".join(f".entry k{i}() {{ call f; ret; }}\n" for i in range(4000))
     ),
     "unknown registers": lambda: each(5000, lambda i: f"add.s32 %q{i}, %q{i + 1}, %z{i};\n"),
     "unknown names": lambda: each(2000, lambda i: f"mov.b32 %r1, name{i}x;\n"),
-    "unknown names of one instruction": lambda: f"{OPEN}foo {', '.join(f'n{i}x' for i in range(5000))};\n}}",
+    "many undeclared operands of one instruction": lambda: f"{OPEN}foo {', '.join(f'n{i}x' for i in range(5000))};\n}}",
     "unknown labels": lambda: each(5000, lambda i: f"bra L{i}_;\n"),
     "unknown targets": lambda: f"{OPEN}t: .branchtargets {', '.join(f'L{i}_' for i in range(10_000))};\n}}",
     "unknown instructions": lambda: each(2000, lambda i: f"fo{i}.b32 %r1;\n"),
     "unknown modifiers": lambda: each(2000, lambda i: f"add.s32.q{i} %r1, %r1, %r1;\n"),
     "unknown directives": lambda: "".join(f".foo{i} 3;\n" for i in range(2000)),
     "banks of registers": lambda: each(8000, lambda i: f".reg .b32 %a{i}<9>;\n"),
-    "the same bank of registers": lambda: each(5000, lambda _: ".reg .b32 %r<9>;\n"),
+    "one register range declared repeatedly": lambda: each(5000, lambda _: ".reg .b32 %r<9>;\n"),
     "blocks": lambda: each(5000, lambda i: f"{{ .reg .b32 t{i}; mov.b32 t{i}, 1; }}\n"),
     "long names": lambda: each(200, lambda i: f"mov.b32 %r1, {'a' * 2000}{i};\n"),
 }

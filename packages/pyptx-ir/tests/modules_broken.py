@@ -51,35 +51,35 @@ def before_hopper(body: str, version: str = "7.0", target: str = "sm_80") -> str
 
 BROKEN: tuple[Broken, ...] = (
     # Syntax
-    Broken("an operand is missing", "syntax", entry("add.s32 %r1, «,» %r2;")),
+    Broken("add.s32 without its second operand", "syntax", entry("add.s32 %r1, «,» %r2;")),
     Broken("no semicolon", "syntax", entry("mov.b32 %r1, 1\n\t«mov.b32» %r2, 2;")),
-    Broken("a state space before an entry", "syntax", f"{HEAD}.reg «.entry» k() {{ ret; }}\n"),
-    Broken("an alignment before a function", "syntax", f"{HEAD}.align 8 «.func» f() {{ ret; }}\n"),
-    Broken("an attribute before a function", "syntax", f"{HEAD}.attribute(.unified(1, 2)) «.func» f() {{ ret; }}\n"),
-    Broken("a common entry", "syntax", f"{HEAD}.common «.entry» k() {{ ret; }}\n"),
-    Broken("an entry declared without a semicolon", "syntax", f"{HEAD}.entry k()\n«.func» f() {{ ret; }}\n"),
-    Broken("a function declared before an instruction", "syntax", f"{HEAD}.func f()\n«ret»;\n"),
+    Broken("state space .reg before .entry", "syntax", f"{HEAD}.reg «.entry» k() {{ ret; }}\n"),
+    Broken(".align before .func", "syntax", f"{HEAD}.align 8 «.func» f() {{ ret; }}\n"),
+    Broken(".attribute before .func", "syntax", f"{HEAD}.attribute(.unified(1, 2)) «.func» f() {{ ret; }}\n"),
+    Broken(".common before .entry", "syntax", f"{HEAD}.common «.entry» k() {{ ret; }}\n"),
+    Broken("an entry declaration without a semicolon", "syntax", f"{HEAD}.entry k()\n«.func» f() {{ ret; }}\n"),
+    Broken("an instruction after a function declaration", "syntax", f"{HEAD}.func f()\n«ret»;\n"),
     Broken("an unknown directive", "syntax", entry("", directives="«.maxntidx» 128")),
-    Broken("a semicolon too many", "empty-statement", entry("mov.b32 %r1, 1;«;»")),
-    Broken("code below a function", "outside-function", entry("") + "«mov.b32» %r1, 1;\nret;\n"),
-    Broken("a brace too many", "outside-function", entry("@%p1 bra L;\n\tL: }\n\t«mov.b32» %r1, 1;\n{")),
+    Broken("a stray semicolon after an instruction", "empty-statement", entry("mov.b32 %r1, 1;«;»")),
+    Broken("instructions after a function", "outside-function", entry("") + "«mov.b32» %r1, 1;\nret;\n"),
+    Broken("an extra closing brace", "outside-function", entry("@%p1 bra L;\n\tL: }\n\t«mov.b32» %r1, 1;\n{")),
     # The header
     Broken("no version", "missing-version", "«.target» sm_90a\n.visible .entry k() { ret; }\n"),
     Broken("no target", "missing-target", "«.version» 9.0\n.visible .entry k() { ret; }\n"),
     Broken(
-        "an address size before the target",
+        ".address_size before .target",
         "misplaced-directive",
         ".version 9.0\n.address_size 64\n«.target» sm_90a\n",
     ),
-    Broken("a version between", "unknown-version", entry("", head=".version «7.9»\n.target sm_90a\n")),
+    Broken("PTX 7.9, which does not exist", "unknown-version", entry("", head=".version «7.9»\n.target sm_90a\n")),
     Broken("an unknown target", "unknown-target", entry("", head=".version 9.0\n.target «sm_91»\n")),
     Broken("an unknown option", "unknown-target", entry("", head=".version 9.0\n.target sm_90a, «fast»\n")),
-    Broken("a target newer than the version", "target-version", entry("", head=".version 7.8\n.target «sm_90a»\n")),
+    Broken("target sm_90a in PTX 7.8", "target-version", entry("", head=".version 7.8\n.target «sm_90a»\n")),
     Broken("a retired target", "retired-target", ".version 3.2\n.target «sm_20»\n.entry k() { exit; }\n"),
-    Broken("a version below code", "misplaced-directive", entry("") + "«.version» 9.0\n"),
-    Broken("a target below code", "misplaced-directive", entry("") + "«.target» sm_90a\n"),
+    Broken(".version after a function", "misplaced-directive", entry("") + "«.version» 9.0\n"),
+    Broken(".target after a function", "misplaced-directive", entry("") + "«.target» sm_90a\n"),
     Broken(
-        "an address size of 16",
+        ".address_size 16",
         "directive-argument",
         entry("", head=".version 9.0\n.target sm_90a\n.address_size «16»\n"),
     ),
@@ -90,57 +90,57 @@ BROKEN: tuple[Broken, ...] = (
     ),
     # Directives
     Broken(
-        "a cluster on an early target",
+        ".explicitcluster on sm_89, which lacks clusters",
         "target",
         before_hopper("", "8.0", "sm_89").replace("() ", "() «.explicitcluster»"),
     ),
     Broken(
-        "a cluster in an early version", "version", before_hopper("", "7.0").replace("() ", "() «.maxclusterrank» 8")
+        "maxclusterrank in version 7.0", "version", before_hopper("", "7.0").replace("() ", "() «.maxclusterrank» 8")
     ),
     Broken("a removed directive", "removed", entry("", directives=".maxntid 128, 1, 1 «.maxnctapersm» 2")),
-    Broken("a directive of the header in the body", "misplaced-directive", entry("«.maxntid» 128, 1, 1;")),
-    Broken("a register outside functions", "misplaced-directive", entry("", above="«.reg» .b32 outside;\n")),
-    Broken("local memory outside functions", "misplaced-directive", entry("", above="«.local» .b32 outside;\n")),
-    Broken("an unsized block", "directive-argument", entry("", directives="«.maxntid» 0")),
-    Broken("a word for a number", "directive-argument", entry("", directives="«.maxntid» 16, WIDTH")),
-    Broken("four dimensions", "directive-argument", entry("", directives="«.reqntid» 8, 8, 2, 1")),
-    Broken("both sizes of a block", "directive-conflict", entry("", directives=".maxntid 128 «.reqntid» 128")),
+    Broken("header directive .maxntid in a body", "misplaced-directive", entry("«.maxntid» 128, 1, 1;")),
+    Broken("a .reg declaration outside functions", "misplaced-directive", entry("", above="«.reg» .b32 outside;\n")),
+    Broken("a .local variable outside functions", "misplaced-directive", entry("", above="«.local» .b32 outside;\n")),
+    Broken(".maxntid of 0 threads", "directive-argument", entry("", directives="«.maxntid» 0")),
+    Broken("a name as an argument of .maxntid", "directive-argument", entry("", directives="«.maxntid» 16, WIDTH")),
+    Broken(".reqntid with four dimensions", "directive-argument", entry("", directives="«.reqntid» 8, 8, 2, 1")),
+    Broken("both maxntid and reqntid", "directive-conflict", entry("", directives=".maxntid 128 «.reqntid» 128")),
     Broken(
-        "both sizes of a cluster",
+        ".reqnctapercluster with .maxclusterrank",
         "directive-conflict",
         entry("", directives=".reqnctapercluster 2 «.maxclusterrank» 8"),
     ),
     Broken(
-        "a function that never returns, twice",
+        ".noreturn twice on one function",
         "directive-conflict",
         f"{HEAD}.func f() «.noreturn» .noreturn {{ exit; }}\n",
     ),
     Broken(
-        "noreturn after another directive",
+        ".noreturn after another header directive",
         "directive-conflict",
         f"{HEAD}.func f() .abi_preserve 8 «.noreturn» {{ exit; }}\n",
     ),
-    Broken("a sampler in unified mode", "directive-conflict", entry("", above=".global .samplerref «smp0»;\n")),
+    Broken("sampler variable in unified mode", "directive-conflict", entry("", above=".global .samplerref «smp0»;\n")),
     Broken("a sampler as a parameter", "directive-conflict", entry("", parameters=".param .samplerref «s»")),
     Broken("clusters without sizes", "directive-conflict", entry("", directives="«.blocksareclusters»")),
-    Broken("an entry that never returns", "misplaced-directive", entry("", directives="«.noreturn»")),
-    Broken("a block size for a function", "misplaced-directive", f"{HEAD}.func f() «.maxntid» 128\n{{\n\tret;\n}}\n"),
+    Broken(".noreturn on an entry", "misplaced-directive", entry("", directives="«.noreturn»")),
+    Broken(".maxntid on a .func", "misplaced-directive", f"{HEAD}.func f() «.maxntid» 128\n{{\n\tret;\n}}\n"),
     Broken(
-        "a unified variable too early",
+        "attribute .unified in PTX 7.0, which lacks it",
         "version",
         before_hopper("").replace(".vis", ".global .attribute(«.unified»(1, 2)) .b32 g;\n.vis"),
     ),
     Broken(
-        "a common variable too early",
+        ".common in PTX 4.3, which lacks it",
         "version",
         ".version 4.3\n.target sm_50\n«.common» .global .b32 g;\n",
     ),
-    Broken("128-bit registers too early", "version", before_hopper(".reg «.b128» %q;", "8.2")),
-    Broken("blocks per SM without their size", "ignored-directive", entry("", directives="«.minnctapersm» 2")),
+    Broken(".b128 registers in PTX 8.2", "version", before_hopper(".reg «.b128» %q;", "8.2")),
+    Broken(".minnctapersm without .maxntid", "ignored-directive", entry("", directives="«.minnctapersm» 2")),
     # Faults of function headers and their declarations
     *(
         Broken(
-            f"a directive with a wrong number: {text}",
+            f"invalid argument of directive: {text}",
             "directive-argument",
             entry("", directives=f"«.{text[0]}» {text[1]}"),
         )
@@ -155,18 +155,18 @@ BROKEN: tuple[Broken, ...] = (
         )
     ),
     Broken(
-        "a function that keeps too many registers",
+        ".abi_preserve with more registers than allowed",
         "directive-argument",
         f"{HEAD}.func f() «.abi_preserve» 240 {{ ret; }}\n",
     ),
     Broken(
-        "a function that never returns a value",
+        ".noreturn on a function with a return value",
         "directive-conflict",
         f"{HEAD}.func (.param .b32 r) f() «.noreturn» {{ exit; }}\n",
     ),
-    Broken("an entry that returns", "misplaced-directive", f"{HEAD}.entry (.param .b32 «r») k() {{ ret; }}\n"),
+    Broken("an entry with a return value", "misplaced-directive", f"{HEAD}.entry (.param .b32 «r») k() {{ ret; }}\n"),
     *(
-        Broken(f"a parameter of an entry: {parameter}", "declaration", entry("", parameters=parameter))
+        Broken(f"invalid entry parameter: {parameter}", "declaration", entry("", parameters=parameter))
         for parameter in (
             ".param .u64 .ptr .align 3 «p»",
             ".param .u64 .ptr .global .align 0 «p»",
@@ -176,7 +176,7 @@ BROKEN: tuple[Broken, ...] = (
         )
     ),
     *(
-        Broken(f"a parameter of a function: {parameter}", "declaration", f"{HEAD}.func f({parameter}) {{ ret; }}\n")
+        Broken(f"invalid function parameter: {parameter}", "declaration", f"{HEAD}.func f({parameter}) {{ ret; }}\n")
         for parameter in (
             ".param .u64 .ptr .global «p»",
             ".reg .b32 «p»[4]",
@@ -186,17 +186,17 @@ BROKEN: tuple[Broken, ...] = (
         )
     ),
     Broken(
-        "8 bits handed to a function",
+        "a .u8 argument of a call",
         "call-argument",
         f"{HEAD}.func f(.param .u8 p) {{ ret; }}\n.entry k() {{ .param .u8 a; call f, «(a)»; }}\n",
     ),
     Broken(
-        "a predicate returned by a function",
+        "a predicate as the result of a call",
         "call-argument",
         f"{HEAD}.func (.reg .pred p) f() {{ ret; }}\n.entry k() {{ .reg .pred a; call «(a)», f; }}\n",
     ),
     Broken(
-        "a second target below the address size", "misplaced-directive", entry("", head=f"{HEAD}«.target» sm_90a\n")
+        "a second .target after .address_size 64", "misplaced-directive", entry("", head=f"{HEAD}«.target» sm_90a\n")
     ),
     Broken(
         "options without a device", "directive-argument", ".version 9.0\n.target «debug», sm_90a\n.entry k() { ret; }\n"
@@ -204,27 +204,27 @@ BROKEN: tuple[Broken, ...] = (
     Broken("no double precision", "directive-argument", ".version 9.0\n.target sm_90a, «map_f64_to_f32»\n"),
     Broken("a common constant", "misplaced-directive", entry("", above="«.common» .const .b32 c;\n")),
     Broken("linking inside a function", "misplaced-directive", entry("«.visible» .shared .b32 s;")),
-    Broken("a variable of a window", "misplaced-directive", entry("", above="«.shared::cta» .b32 s;\n")),
-    Broken("a bank of constants", "misplaced-directive", entry("", above="«.const[3]» .b32 c;\n")),
+    Broken("a .shared::cta variable", "misplaced-directive", entry("", above="«.shared::cta» .b32 s;\n")),
+    Broken("a variable in .const[3]", "misplaced-directive", entry("", above="«.const[3]» .b32 c;\n")),
     Broken("too many registers", "declaration", entry(".reg .b32 «%q»<4294967296>;")),
     Broken(
-        "a negative unified address",
+        "a negative argument of .unified",
         "directive-argument",
         entry("", above=".global .attribute(«.unified»(1, -2)) .b32 g;\n"),
     ),
-    Broken("an array of less than nothing", "declaration", entry("", above=".global «.b8» g[-1];\n")),
-    Broken("a variable of eight", "declaration", entry("", above=".global .v8 «.b8» g;\n")),
-    Broken("a texture in constant memory", "declaration", entry("", above=".const «.texref» t;\n")),
-    Broken("a pragma of no module", "directive-argument", entry("", above='«.pragma» "noreturn";\n')),
-    Broken("a function that is its own alias", "redefined-function", f"{HEAD}.func f() {{ ret; }}\n.alias «f», f;\n"),
+    Broken("an array of size -1", "declaration", entry("", above=".global «.b8» g[-1];\n")),
+    Broken("a .v8 variable", "declaration", entry("", above=".global .v8 «.b8» g;\n")),
+    Broken("a .texref variable in .const", "declaration", entry("", above=".const «.texref» t;\n")),
+    Broken("a function pragma at module level", "directive-argument", entry("", above='«.pragma» "noreturn";\n')),
+    Broken("a function as its own alias", "redefined-function", f"{HEAD}.func f() {{ ret; }}\n.alias «f», f;\n"),
     Broken(
-        "an alias with other parameters",
+        "an alias whose function has other parameters",
         "redefined-function",
         f"{HEAD}.func f() {{ ret; }}\n.func a(.param .b32 x);\n.alias «a», f;\n",
     ),
-    Broken("an external function with a body", "redefined-function", f"{HEAD}«.extern» .func f() {{ ret; }}\n"),
+    Broken(".extern on a function with a body", "redefined-function", f"{HEAD}«.extern» .func f() {{ ret; }}\n"),
     *(
-        Broken(f"a section with {data}", "section-data", f"{entry('')}.section .debug_info {{\nL:\n«{data}\n}}\n")
+        Broken(f"invalid data line: {data}", "section-data", f"{entry('')}.section .debug_info {{\nL:\n«{data}\n}}\n")
         for data in (
             ".b8» 256",
             ".b8» 1, -129",
@@ -237,14 +237,14 @@ BROKEN: tuple[Broken, ...] = (
         )
     ),
     Broken(
-        "a label twice in a section",
+        "one label declared twice in a section",
         "redefined-label",
         f"{entry('')}.section .debug_info {{\nL:\n.b8 1\n«L»:\n.b8 2\n}}\n",
     ),
     # Constant expressions
-    Broken("a division by zero", "operand-kind", entry("mov.b32 %r1, «1/0»;")),
-    Broken("an element between two", "operand-kind", entry("ld.const.b32 %r1, «v[1.5]»;", above=".const .b32 v[4];\n")),
-    Broken("an integer added to a float", "operand-kind", entry("mov.f32 %f1, «1.5+1»;")),
+    Broken("an operand that divides by zero", "operand-kind", entry("mov.b32 %r1, «1/0»;")),
+    Broken("an array index of 1.5", "operand-kind", entry("ld.const.b32 %r1, «v[1.5]»;", above=".const .b32 v[4];\n")),
+    Broken("a constant sum of float and integer", "operand-kind", entry("mov.f32 %f1, «1.5+1»;")),
     # Initializers
     *(
         Broken(
@@ -274,44 +274,44 @@ BROKEN: tuple[Broken, ...] = (
     ),
     # Names
     Broken("an undeclared register", "undefined-register", entry("mov.b32 %r1, «%q1»;")),
-    Broken("a register past the last", "undefined-register", entry("mov.b32 %r1, «%r8»;")),
+    Broken("a register number beyond the declared range", "undefined-register", entry("mov.b32 %r1, «%r8»;")),
     Broken("a component of a scalar", "undefined-register", entry("mov.b32 %r1, «%r2.x»;")),
     Broken(
-        "a component past the last",
+        "component .z of a two-element vector",
         "undefined-variable",
         entry(".reg .v2 .b32 v;\n\tmov.b32 %r1, «v.z»;"),
         exception="ptxas does not check components: reads past the last are undefined",
     ),
     Broken("a component of a special register", "undefined-register", entry("mov.b32 %r1, «%laneid.x»;")),
     Broken(
-        "a float as an index",
+        "a float register as an array index",
         "operand-kind",
         entry("ld.const.u32 %r1, «values[%f1]»;", above=VALUES),
     ),
     Broken(
-        "a float and a number as an index",
+        "a float register plus 1 as an array index",
         "operand-kind",
         entry("ld.const.u32 %r1, «values[%f1+1]»;", above=VALUES),
     ),
     Broken(
-        "a predicate as an index",
+        "a predicate as an array index",
         "operand-kind",
         entry("st.global.u32 «places[%p1]», %r1;", above=VALUES),
     ),
     Broken(
-        "a component as an index",
+        "special register %tid.x as an array index",
         "operand-kind",
         entry("ld.const.u32 %r1, «values[%tid.x]»;", above=VALUES),
     ),
     Broken(
-        "an index of 128 bits",
+        "a 128-bit register as an array index",
         "operand-kind",
         entry(".reg .b128 %q; ld.const.u32 %r1, «values[%q]»;", above=VALUES),
     ),
-    Broken("a part of a register outside video instructions", "operand-kind", entry("mov.b32 %r1, «%r2.b0»;")),
+    Broken("the lowest byte of a register as a source of mov", "operand-kind", entry("mov.b32 %r1, «%r2.b0»;")),
     # Addresses
     *(
-        Broken(f"a number for an address: {name}", "operand-kind", entry(body))
+        Broken(f"constant as an address: {name}", "operand-kind", entry(body))
         for name, body in (
             ("global", "st.global.b32 «[0]», %r1;"),
             ("generic", "ld.b32 %r1, «[4096]»;"),
@@ -324,7 +324,7 @@ BROKEN: tuple[Broken, ...] = (
         )
     ),
     *(
-        Broken(f"an address in 32 bits: {name}", "operand-type", entry(body))
+        Broken(f"32-bit register as an address: {name}", "operand-type", entry(body))
         for name, body in (
             ("global", "ld.global.b32 %r1, «[%r2]»;"),
             ("generic", "st.b32 «[%r2+4]», %r1;"),
@@ -335,22 +335,22 @@ BROKEN: tuple[Broken, ...] = (
     ),
     Broken("an unknown special register", "undefined-register", entry("mov.u32 %r1, «%tid.q»;")),
     Broken(
-        "a register used above its declaration", "undefined-register", entry("mov.b32 «%late», 1;\n\t.reg .b32 %late;")
+        "a register used before its declaration", "undefined-register", entry("mov.b32 «%late», 1;\n\t.reg .b32 %late;")
     ),
     Broken(
-        "a register of an inner block",
+        "a register of a closed inner block",
         "undefined-register",
         entry("{ .reg .b32 %in; mov.b32 %in, 1; }\n\tmov.b32 %r1, «%in»;"),
     ),
     Broken("an undeclared variable", "undefined-variable", entry("ld.global.b32 %r1, [«values»];")),
     Broken("an undeclared parameter", "undefined-variable", entry("ld.param.b64 %rd1, [«k_param_0»];")),
-    Broken("a variable below its use", "undefined-variable", entry("mov.u64 %rd1, «later»;") + ".global .b32 later;\n"),
+    Broken("use before declaration", "undefined-variable", entry("mov.u64 %rd1, «later»;") + ".global .b32 later;\n"),
     Broken(
         "an initializer with an undeclared symbol",
         "undefined-variable",
         entry("", above=".global .u64 table[2] = {«missing», 0};\n"),
     ),
-    Broken("a branch to nowhere", "undefined-label", entry("bra «DONE»;")),
+    Broken("a branch to an undeclared label", "undefined-label", entry("bra «DONE»;")),
     Broken(
         "a branch into a block", "undefined-label", entry("@%p1 bra «INSIDE»;\n\t{\nINSIDE:\n\tmov.b32 %r1, 1;\n\t}")
     ),
@@ -360,20 +360,20 @@ BROKEN: tuple[Broken, ...] = (
         entry("bra «THERE»;", above=".func f()\n{\nTHERE:\n\tret;\n}\n"),
     ),
     Broken(
-        "a branch list of nothing", "undefined-label", entry("L0:\n\tts: .branchtargets L0, «L1»;\n\tbrx.idx %r1, ts;")
+        "undeclared branch target", "undefined-label", entry("L0:\n\tts: .branchtargets L0, «L1»;\n\tbrx.idx %r1, ts;")
     ),
-    Broken("a call of nothing", "undefined-function", entry("call «f»;")),
-    Broken("a call above the declaration", "undefined-function", entry("call «f»;") + ".func f() { ret; }\n"),
-    Broken("a function declared and nowhere defined", "undefined-function", entry("", above=".visible .func «f»();\n")),
-    Broken("an alias of nothing", "undefined-function", entry("", above=".weak .func a();\n.alias a, «b»;\n")),
+    Broken("a call of an undeclared function", "undefined-function", entry("call «f»;")),
+    Broken("a call before the declaration", "undefined-function", entry("call «f»;") + ".func f() { ret; }\n"),
+    Broken("a .visible function without a body", "undefined-function", entry("", above=".visible .func «f»();\n")),
+    Broken("alias of unknown function", "undefined-function", entry("", above=".weak .func a();\n.alias a, «b»;\n")),
     Broken("a register twice", "redefined-register", entry(".reg .b32 %a;\n\t.reg .b32 «%a»;")),
-    Broken("a register of a range again", "redefined-register", entry(".reg .b32 «%r5»;")),
+    Broken("a register in an already declared range", "redefined-register", entry(".reg .b32 «%r5»;")),
     Broken("a range twice", "redefined-register", entry(".reg .f32 «%r»<4>;")),
     Broken("a parameter and a register", "redefined-register", entry(".reg .b32 «n»;", parameters=".param .u32 n")),
     Broken("a variable twice", "redefined-variable", entry("", above=".global .b32 g;\n.global .b32 «g»;\n")),
-    Broken("two parameters of a name", "redefined-variable", entry("", parameters=".param .u32 «n», .param .u32 n")),
+    Broken("two parameters of one name", "redefined-variable", entry("", parameters=".param .u32 «n», .param .u32 n")),
     Broken(
-        "an external variable of another type",
+        "an .extern declaration of another type than the definition",
         "redefined-variable",
         entry("", above=".extern .global .b32 g;\n.visible .global .b64 «g»;\n"),
     ),
@@ -382,185 +382,185 @@ BROKEN: tuple[Broken, ...] = (
     Broken("a function twice", "redefined-function", f"{HEAD}.func f() {{ ret; }}\n.func «f»() {{ ret; }}\n"),
     Broken("an entry twice", "redefined-function", f"{HEAD}.entry k() {{ ret; }}\n.entry «k»() {{ ret; }}\n"),
     Broken(
-        "a function declared with other parameters",
+        "a definition with other parameters than the declaration",
         "redefined-function",
         f"{HEAD}.func f(.param .b32 a);\n.func «f»(.param .b64 a) {{ ret; }}\n",
     ),
     Broken(
-        "a function declared external and defined",
+        "a function declared .extern, then defined",
         "redefined-function",
         f"{HEAD}.extern .func f();\n.func «f»() {{ ret; }}\n",
     ),
-    Broken("a function like a variable", "redefined-function", f"{HEAD}.global .b32 f;\n.func «f»() {{ ret; }}\n"),
-    Broken("a function like a special register", "redefined-function", f"{HEAD}.func «%laneid»() {{ ret; }}\n"),
-    Broken("an entry like a vector of them", "redefined-function", f"{HEAD}.visible .entry «%tid»() {{ ret; }}\n"),
-    Broken("a variable like a special register", "redefined-variable", entry("", above=".global .b32 «%clock»;\n")),
-    Broken("an entry like a constant", "redefined-function", f"{HEAD}.visible .entry «WARP_SZ»() {{ ret; }}\n"),
-    Broken("a range like a constant", "redefined-register", entry(".reg .b32 «WARP_SZ»<3>;")),
-    Broken("a label like a constant", "redefined-label", entry("«WARP_SZ»:\n\tmov.b32 %r1, 1;")),
-    Broken("a file number twice", "redefined-file", entry("", above='.file 1 "a.cu"\n.file «1» "b.cu"\n')),
-    Broken("a file in a function", "misplaced-directive", entry('«.file» 1 "a.cu"')),
+    Broken("function named like a variable", "redefined-function", f"{HEAD}.global .b32 f;\n.func «f»() {{ ret; }}\n"),
+    Broken("a function named like %laneid", "redefined-function", f"{HEAD}.func «%laneid»() {{ ret; }}\n"),
+    Broken("an entry named %tid", "redefined-function", f"{HEAD}.visible .entry «%tid»() {{ ret; }}\n"),
+    Broken("a variable named like %clock", "redefined-variable", entry("", above=".global .b32 «%clock»;\n")),
+    Broken("an entry named WARP_SZ", "redefined-function", f"{HEAD}.visible .entry «WARP_SZ»() {{ ret; }}\n"),
+    Broken("registers named WARP_SZ0 to WARP_SZ2", "redefined-register", entry(".reg .b32 «WARP_SZ»<3>;")),
+    Broken("a label named WARP_SZ", "redefined-label", entry("«WARP_SZ»:\n\tmov.b32 %r1, 1;")),
+    Broken("two files with one number", "redefined-file", entry("", above='.file 1 "a.cu"\n.file «1» "b.cu"\n')),
+    Broken("a .file directive in a function", "misplaced-directive", entry('«.file» 1 "a.cu"')),
     Broken("an unknown attribute", "directive-argument", entry("", above=".global .attribute(«.fast») .b32 g;\n")),
-    Broken("managed constants", "directive-argument", entry("", above=".const .attribute(«.managed») .b32 g;\n")),
-    Broken("unified constants", "directive-argument", entry("", above=".const .attribute(«.unified»(1, 2)) .b32 g;\n")),
+    Broken(".managed on .const", "directive-argument", entry("", above=".const .attribute(«.managed») .b32 g;\n")),
+    Broken(".unified constant", "directive-argument", entry("", above=".const .attribute(«.unified»(1, 2)) .b32 g;\n")),
     # Declarations
-    Broken("a type of instructions", "declaration", entry(".reg «.bf16» h;")),
-    Broken("a type of no size", "declaration", entry("", above=".global «.b7» g;\n")),
-    Broken("a predicate in memory", "declaration", entry(".local «.pred» p;")),
+    Broken("a register of type .bf16", "declaration", entry(".reg «.bf16» h;")),
+    Broken("a variable of unknown type .b7", "declaration", entry("", above=".global «.b7» g;\n")),
+    Broken("a .local variable of type .pred", "declaration", entry(".local «.pred» p;")),
     Broken("a vector of 32 bytes", "declaration", entry("", above=".global .v4 «.f64» g;\n")),
     Broken("an odd alignment", "declaration", entry("", above=".global .align 3 «.b8» g[4];\n")),
     Broken("a vector as a parameter", "declaration", entry("", parameters=".param .v4 .f32 «v»")),
     Broken("a packed parameter", "declaration", entry("", parameters=".param .f16x2 «h»")),
-    Broken("a register as an entry's parameter", "declaration", entry("", parameters=".reg .b32 «n»")),
+    Broken("an entry parameter declared .reg", "declaration", entry("", parameters=".reg .b32 «n»")),
     Broken("an entry's parameter without a size", "declaration", entry("", parameters=".param .b8 «rest»[]")),
-    Broken("an array without a size", "declaration", entry("", above=".global .b32 «g»[];\n")),
+    Broken("an array without size or initializer", "declaration", entry("", above=".global .b32 «g»[];\n")),
     Broken("a texture in a function", "declaration", entry(".global «.texref» t;")),
-    Broken("two results in memory", "declaration", f"{HEAD}.func (.param .b32 a, .param .b32 «b») f() {{ ret; }}\n"),
+    Broken("two .param return values", "declaration", f"{HEAD}.func (.param .b32 a, .param .b32 «b») f() {{ ret; }}\n"),
     Broken("too many values", "initializer", entry("", above=".global .b32 «g»[2] = {1, 2, 3};\n")),
     Broken(
-        "too many values in a row", "initializer", entry("", above=".global .b32 «g»[2][2] = {{1, 2, 3}, {4, 5}};\n")
+        "too many values for one row", "initializer", entry("", above=".global .b32 «g»[2][2] = {{1, 2, 3}, {4, 5}};\n")
     ),
-    Broken("values without their braces", "initializer", entry("", above=".global .b32 «g»[2][2] = {1, 2};\n")),
+    Broken("nested array without inner braces", "initializer", entry("", above=".global .b32 «g»[2][2] = {1, 2};\n")),
     Broken("braces for a scalar", "initializer", entry("", above=".global .b32 «g» = {1};\n")),
-    Broken("an integer for a float", "initializer", entry("", above=".global .f32 «g» = 1;\n")),
-    Broken("values in shared memory", "initializer", entry(".shared .b32 «s» = 1;")),
-    Broken("values of several variables", "initializer", entry("", above=".global .b32 «g»<2> = 1;\n")),
-    Broken("a field that textures have not", "initializer", entry("", above=".global .texref «t» = {filter = 1};\n")),
-    Broken("a word of no mode", "initializer", entry("", above=".global .texref «t» = {filter_mode = closest};\n")),
-    Broken("a texture without fields", "initializer", entry("", above=".global .texref «t» = {1};\n")),
-    Broken("values elsewhere", "initializer", entry("", above=".extern .global .b32 «g» = 1;\n")),
+    Broken("an integer initializer of a float", "initializer", entry("", above=".global .f32 «g» = 1;\n")),
+    Broken("an initializer in shared memory", "initializer", entry(".shared .b32 «s» = 1;")),
+    Broken("an initializer of two variables", "initializer", entry("", above=".global .b32 «g»<2> = 1;\n")),
+    Broken("an unknown field of a .texref", "initializer", entry("", above=".global .texref «t» = {filter = 1};\n")),
+    Broken("unknown filter_mode", "initializer", entry("", above=".global .texref «t» = {filter_mode = closest};\n")),
+    Broken("a number as a texture initializer", "initializer", entry("", above=".global .texref «t» = {1};\n")),
+    Broken("an initializer of an .extern variable", "initializer", entry("", above=".extern .global .b32 «g» = 1;\n")),
     Broken(
         "constants of 80,000 bytes",
         "constant-memory",
         entry("", above=".const .b8 a[40000];\n«.const» .b8 b[40000];\n"),
     ),
-    Broken("an address size twice", "misplaced-directive", HEAD + "«.address_size» 64\n.entry k() { ret; }\n"),
+    Broken(".address_size twice", "misplaced-directive", HEAD + "«.address_size» 64\n.entry k() { ret; }\n"),
     # Faults of guards and control flow
-    Broken("a guard of 32 bits", "guard", entry("@«%r1» mov.b32 %r2, 1;")),
+    Broken("a 32-bit register as a guard", "guard", entry("@«%r1» mov.b32 %r2, 1;")),
     Broken("an undeclared guard", "undefined-register", entry("@«%p9» mov.b32 %r2, 1;")),
-    Broken("code after a branch", "unreachable", entry("bra DONE;\n\t«mov.b32» %r1, 1;\nDONE:")),
-    Broken("code after an exit", "unreachable", entry("exit;\n\t«mov.b32» %r1, 1;")),
+    Broken("an instruction after bra", "unreachable", entry("bra DONE;\n\t«mov.b32» %r1, 1;\nDONE:")),
+    Broken("an instruction after exit", "unreachable", entry("exit;\n\t«mov.b32» %r1, 1;")),
     # Faults of functions and memory operands
     Broken("a call of an entry", "call-target", entry("call «j»;", above=".entry j() { ret; }\n")),
     Broken("too few arguments", "call-arguments", entry(f"{ARGUMENTS}\tcall (z), pair, «(x)»;", above=PAIR)),
     Broken("too many arguments", "call-arguments", entry(f"{ARGUMENTS}\tcall (z), pair, «(x, y, x)»;", above=PAIR)),
-    Broken("no arguments at all", "call-arguments", entry(f"{ARGUMENTS}\tcall (z), «pair»;", above=PAIR)),
+    Broken("a call without argument list", "call-arguments", entry(f"{ARGUMENTS}\tcall (z), «pair»;", above=PAIR)),
     Broken(
-        "an argument of another size", "call-argument", entry(f"{ARGUMENTS}\tcall (z), pair, (x, «z»);", above=PAIR)
+        "a 32-bit argument for 64 bits", "call-argument", entry(f"{ARGUMENTS}\tcall (z), pair, (x, «z»);", above=PAIR)
     ),
     Broken(
-        "a register of another size", "call-argument", entry(f"{ARGUMENTS}\tcall (z), pair, («%rd1», y);", above=PAIR)
+        "a .b64 register for .b32", "call-argument", entry(f"{ARGUMENTS}\tcall (z), pair, («%rd1», y);", above=PAIR)
     ),
     Broken(
-        "a vector register as an argument",
+        "a vector register as the argument for a scalar",
         "call-argument",
         entry(f"{ARGUMENTS}\t.reg .v2 .b32 v;\n\tcall (z), pair, («v», y);", above=PAIR),
     ),
-    Broken("a result of another size", "call-argument", entry(f"{ARGUMENTS}\tcall («y»), pair, (x, y);", above=PAIR)),
+    Broken("a .b64 for a .b32 result", "call-argument", entry(f"{ARGUMENTS}\tcall («y»), pair, (x, y);", above=PAIR)),
     Broken(
-        "a variable as an argument",
+        "a .global variable as the argument of a call",
         "call-argument",
         entry(f"{ARGUMENTS}\tcall (z), pair, («g», y);", above=f".global .b32 g;\n{PAIR}"),
     ),
     Broken(
-        "an argument that the prototype lacks",
+        "more arguments than the prototype has",
         "call-arguments",
         entry(
             f"{ARGUMENTS}\tproto: .callprototype (.param .b32 _) _ (.param .b32 _);\n\tcall (z), %rd1, «(x, y)», proto;"
         ),
     ),
     Broken(
-        "an array for a scalar",
+        "an array as the argument for a scalar",
         "call-argument",
         entry(".param .align 8 .b8 w[8];\n\tcall f, («w»);", above=".func f(.param .b64 a) { ret; }\n"),
     ),
     Broken(
-        "an array aligned otherwise",
+        "an array argument with too small an alignment",
         "call-argument",
         entry(".param .align 4 .b8 w[8];\n\tcall f, («w»);", above=".func f(.param .align 8 .b8 a[8]) { ret; }\n"),
     ),
     Broken("parameters of 40,000 bytes", "parameter-space", entry("").replace("k()", "«k»(.param .b8 big[40000])")),
     Broken(
-        "parameters too large for the version",
+        "4356 bytes of parameters in PTX 7.0",
         "parameter-space",
         before_hopper("").replace("k()", "«k»(.param .b8 big[4356])"),
     ),
-    Broken("a store into an input", "parameter-write", entry("st.param.b32 «[n]», %r1;", parameters=".param .u32 n")),
+    Broken("st.param to parameter n", "parameter-write", entry("st.param.b32 «[n]», %r1;", parameters=".param .u32 n")),
     Broken(
-        "a load past a parameter", "parameter-bounds", entry("ld.param.b64 %rd1, «[n]»;", parameters=".param .u32 n")
+        "an 8-byte load of 4 bytes", "parameter-bounds", entry("ld.param.b64 %rd1, «[n]»;", parameters=".param .u32 n")
     ),
     Broken(
-        "a load far past a parameter",
+        "a load after the end of a parameter",
         "parameter-bounds",
         entry("ld.param.b32 %r1, «[n+8]»;", parameters=".param .u64 n"),
     ),
     Broken(
-        "a load across the alignment",
+        "a misaligned load of a parameter",
         "parameter-alignment",
         entry("ld.param.b32 %r1, «[n+2]»;", parameters=".param .u64 n"),
     ),
     Broken(
-        "shared memory of 64 KiB", "shared-memory", before_hopper(".shared .b8 tile[65536];").replace(" k(", " «k»(")
+        "64 KiB of shared memory", "shared-memory", before_hopper(".shared .b8 tile[65536];").replace(" k(", " «k»(")
     ),
     Broken(
-        "shared memory of 64 KiB in a family",
+        "64 KiB of static shared memory on sm_100f",
         "shared-memory",
         before_hopper(".shared .b8 tile[65536];", "8.8", "sm_100f").replace(" k(", " «k»("),
     ),
     Broken(
-        "shared memory of a function that is called",
+        "64 KiB of static shared memory in a called function",
         "shared-memory",
         before_hopper("call f;").replace(
             ".visible .entry k",
             ".shared .b8 tile[65536];\n.func f() { st.shared.b8 [tile], 1; ret; }\n.visible .entry «k»",
         ),
     ),
-    Broken("a special register too early", "version", before_hopper("mov.u32 %r1, «%clusterid.x»;")),
-    Broken("a special register of later devices", "target", before_hopper("mov.u32 %r1, «%cluster_ctarank»;", "8.0")),
+    Broken("%clusterid.x in PTX 7.0, which lacks it", "version", before_hopper("mov.u32 %r1, «%clusterid.x»;")),
+    Broken("a special register of later targets", "target", before_hopper("mov.u32 %r1, «%cluster_ctarank»;", "8.0")),
     Broken("a call with a modifier", "modifier", entry("call«.fast» f;", above=".func f() { ret; }\n")),
     Broken("a call of a register", "call-target", entry("call «%f1»;")),
     Broken("a call of a variable", "call-target", entry("call «g»;", above=".global .b32 g;\n")),
-    Broken("a pointer without a prototype", "operand-count", entry("call «%rd1», ();")),
+    Broken("an indirect call without a prototype", "operand-count", entry("call «%rd1», ();")),
     Broken(
-        "a prototype for a function",
+        "a direct call with a prototype",
         "operand-count",
         entry("p: .callprototype _ ();\n\tcall f, (), «p»;", above=".func f() { ret; }\n"),
     ),
-    Broken("branch targets for a call", "operand-kind", entry("L: ts: .branchtargets L;\n\tcall %rd1, (), «ts»;")),
-    Broken("call targets for a branch", "operand-kind", entry("p: .callprototype _ ();\n\tbrx.idx %r1, «p»;")),
-    Broken("a list of 64 bits", "operand-type", entry("L: ts: .branchtargets L;\n\tbrx.idx «%rd1», ts;")),
-    Broken("a list without an index", "operand-count", entry("L: ts: .branchtargets L;\n\t«brx.idx» ts;")),
-    Broken("a branch with an odd word", "modifier", entry("L: ts: .branchtargets L;\n\tbrx.idx«.near» %r1, ts;")),
-    Broken("a component of another type", "operand-type", entry(".reg .v2 .f32 v;\n\tadd.s32 %r1, %r2, «v.x»;")),
-    Broken("a call with a name too many", "operand-count", entry("«call» f, f, ();", above=".func f() { ret; }\n")),
+    Broken("a call through .branchtargets", "operand-kind", entry("L: ts: .branchtargets L;\n\tcall %rd1, (), «ts»;")),
+    Broken("a branch through .callprototype", "operand-kind", entry("p: .callprototype _ ();\n\tbrx.idx %r1, «p»;")),
+    Broken("a 64-bit index of brx.idx", "operand-type", entry("L: ts: .branchtargets L;\n\tbrx.idx «%rd1», ts;")),
+    Broken("brx.idx without an index", "operand-count", entry("L: ts: .branchtargets L;\n\t«brx.idx» ts;")),
+    Broken("brx.idx with modifier .near", "modifier", entry("L: ts: .branchtargets L;\n\tbrx.idx«.near» %r1, ts;")),
+    Broken("a .f32 component in an .s32 add", "operand-type", entry(".reg .v2 .f32 v;\n\tadd.s32 %r1, %r2, «v.x»;")),
+    Broken("a call of two function names", "operand-count", entry("«call» f, f, ();", above=".func f() { ret; }\n")),
     # Addresses
-    Broken("a register as an offset", "operand-kind", entry("ld.global.b32 %r1, «[%rd1+%rd2]»;")),
+    Broken("a register as an address offset", "operand-kind", entry("ld.global.b32 %r1, «[%rd1+%rd2]»;")),
     Broken(
-        "a variable as an offset", "operand-kind", entry("ld.global.b32 %r1, «[%rd1+g]»;", above=".global .b32 g;\n")
+        "a variable added to %rd1", "operand-kind", entry("ld.global.b32 %r1, «[%rd1+g]»;", above=".global .b32 g;\n")
     ),
-    Broken("a float as an offset", "operand-kind", entry("ld.global.b32 %r1, «[%rd1+4.0]»;")),
-    Broken("a difference in an address", "operand-kind", entry("ld.global.b32 %r1, «[%rd1-4]»;")),
-    Broken("a component as a base", "operand-kind", entry(".reg .v2 .b64 v;\n\tld.global.b32 %r1, «[v.x]»;")),
+    Broken("a float as an address offset", "operand-kind", entry("ld.global.b32 %r1, «[%rd1+4.0]»;")),
+    Broken("a minus sign in an address", "operand-kind", entry("ld.global.b32 %r1, «[%rd1-4]»;")),
+    Broken("vector component as an address", "operand-kind", entry(".reg .v2 .b64 v;\n\tld.global.b32 %r1, «[v.x]»;")),
     # Instructions
     Broken("an unknown modifier", "modifier", entry("add«.f31» %f1, %f2, %f3;")),
-    Broken("a modifier of another form", "modifier", entry("add«.rm».s32 %r1, %r2, %r3;")),
+    Broken("a rounding modifier on an integer add", "modifier", entry("add«.rm».s32 %r1, %r2, %r3;")),
     Broken("no rounding mode", "missing-modifier", entry("«fma.f32» %f1, %f2, %f3, %f4;")),
-    Broken("two operands for three", "operand-count", entry("«add.s32» %r1, %r2;")),
-    Broken("four operands for three", "operand-count", entry("«add.s32» %r1, %r2, %r3, %r4;")),
-    Broken("an address for a register", "operand-kind", entry("add.s32 %r1, %r2, «[%rd1]»;")),
-    Broken("a register for an address", "operand-kind", entry("ld.global.b32 %r1, «%rd1»;")),
-    Broken("a float register for an integer", "operand-type", entry("add.s32 %r1, «%f2», %r3;")),
-    Broken("a narrow register for a wide one", "operand-type", entry("add.s64 %rd1, %rd2, «%r3»;")),
+    Broken("add with two operands instead of three", "operand-count", entry("«add.s32» %r1, %r2;")),
+    Broken("add.s32 with four operands", "operand-count", entry("«add.s32» %r1, %r2, %r3, %r4;")),
+    Broken("an address instead of a register", "operand-kind", entry("add.s32 %r1, %r2, «[%rd1]»;")),
+    Broken("ld with a register without brackets", "operand-kind", entry("ld.global.b32 %r1, «%rd1»;")),
+    Broken("a float register in an integer add", "operand-type", entry("add.s32 %r1, «%f2», %r3;")),
+    Broken("a 32-bit register in a 64-bit add", "operand-type", entry("add.s64 %rd1, %rd2, «%r3»;")),
     Broken("an address in a 128-bit register", "operand-type", entry(".reg .b128 %q;\n\tld.global.b32 %r1, «[%q]»;")),
-    Broken("a float literal for an integer", "operand-type", entry("add.s32 %r1, %r2, «1.5»;")),
-    Broken("a whole vector for a scalar", "operand-kind", entry(".reg .v4 .b32 v;\n\tadd.u32 %r1, «v», 1;")),
-    Broken("a whole vector of a range", "operand-kind", entry(".reg .v2 .b32 v<3>;\n\tadd.u32 «v2», %r1, 1;")),
-    Broken("a whole vector in a vector", "operand-kind", entry(".reg .v2 .b32 v;\n\tmov.b64 %rd1, «{v, %r1}»;")),
-    Broken("a whole vector as an address", "operand-type", entry(".reg .v2 .b64 v;\n\tld.global.b32 %r1, «[v]»;")),
-    Broken("a whole vector as a guard", "guard", entry(".reg .v2 .b32 v;\n\t@«v» exit;")),
-    Broken("a whole vector of two for four", "vector-length", entry(".reg .v2 .b32 v;\n\tmov.v4.b32 «v», %tid;")),
+    Broken("a float literal in an integer add", "operand-type", entry("add.s32 %r1, %r2, «1.5»;")),
+    Broken("a vector register as a scalar operand", "operand-kind", entry(".reg .v4 .b32 v;\n\tadd.u32 %r1, «v», 1;")),
+    Broken("numbered vector register as scalar", "operand-kind", entry(".reg .v2 .b32 v<3>;\n\tadd.u32 «v2», %r1, 1;")),
+    Broken("a vector register as an element", "operand-kind", entry(".reg .v2 .b32 v;\n\tmov.b64 %rd1, «{v, %r1}»;")),
+    Broken("a vector register as an address", "operand-type", entry(".reg .v2 .b64 v;\n\tld.global.b32 %r1, «[v]»;")),
+    Broken("a vector register as a guard", "guard", entry(".reg .v2 .b32 v;\n\t@«v» exit;")),
+    Broken("two-element vector register for .v4", "vector-length", entry(".reg .v2 .b32 v;\n\tmov.v4.b32 «v», %tid;")),
     Broken(
-        "a whole vector of another type",
+        "a .f32 vector register for .v4.u32",
         "operand-type",
         entry(".reg .v4 .f32 v;\n\tld.global.v4.u32 «v», [%rd1];"),
     ),
@@ -568,59 +568,59 @@ BROKEN: tuple[Broken, ...] = (
     Broken(
         "txq of a sampler attribute on a texture", "operand-kind", with_textures("txq.filter_mode.b32 %r1, «[tex0]»;")
     ),
-    Broken("a vector of two for four", "vector-length", entry("ld.global.v4.f32 «{%f1, %f2}», [%rd1];")),
+    Broken("two registers for ld.v4", "vector-length", entry("ld.global.v4.f32 «{%f1, %f2}», [%rd1];")),
     Broken(
-        "another name of a weak function",
+        "an alias of a .weak function",
         "redefined-function",
         f"{HEAD}.func a();\n.weak .func b() {{ ret; }}\n.alias «a», b;\n{entry('').removeprefix(HEAD)}",
     ),
     Broken(
-        "inlined nowhere",
+        "inlined_at a position without an earlier .loc",
         "directive-argument",
         f'{HEAD}.file 1 "a"\n.entry k() {{\n.loc 1 2 3\n.loc 1 9 9, function_name L, «inlined_at» 1 2 4\nret; }}\n'
         ".section .debug_str {\nL: .b8 0\n}\n",
     ),
-    Broken("a quotient of zero in a vector", "operand-kind", entry("mov.b64 %rd1, «{1/0, 1}»;")),
+    Broken("a vector element that divides by zero", "operand-kind", entry("mov.b64 %rd1, «{1/0, 1}»;")),
     Broken(
-        "an index that is a part of a register",
+        "the upper half of a register as the index of brx.idx",
         "operand-type",
         entry("t: .branchtargets L;\n\tbrx.idx «%r1.h1», t;\nL:"),
     ),
     Broken("a prototype's local parameter", "declaration", entry("p: .callprototype _ (.local «.b32» _);")),
-    Broken("a prototype's vector of bytes of fp8", "declaration", entry("p: .callprototype _ (.param .v2 «.e4m3» _);")),
-    Broken("a prototype's size that is a sum", "declaration", entry("p: .callprototype (.param «.b8» _[4+4]) _ ();")),
+    Broken("a prototype parameter .v2 .e4m3", "declaration", entry("p: .callprototype _ (.param .v2 «.e4m3» _);")),
+    Broken("a sum as a prototype's array size", "declaration", entry("p: .callprototype (.param «.b8» _[4+4]) _ ();")),
     Broken(
-        "a call through a part of a register",
+        "an indirect call through one byte of a register",
         "operand-kind",
         entry("p: .callprototype _ ();\n\tcall «%rd1.b0», p;"),
     ),
     Broken(
-        "16 bits of an integer handed to a function",
+        "a .u16 argument of a call",
         "call-argument",
         entry("{ .param .u16 a; call.uni f, «(a)»; }", above=".func f(.param .u16 p) { ret; }\n"),
     ),
     Broken(
-        "an attribute of an entry", "directive-argument", f"{HEAD}.entry .attribute(«.unified»(1, 2)) k() {{ ret; }}\n"
+        ".attribute on an entry", "directive-argument", f"{HEAD}.entry .attribute(«.unified»(1, 2)) k() {{ ret; }}\n"
     ),
     Broken("a line beyond 32 bits", "directive-argument", entry(".loc 1 «4294967296» 5", above='.file 1 "a"\n')),
     Broken("a file beyond 32 bits", "directive-argument", entry("", above='.file «4294967296» "a"\n')),
     Broken("a number beyond .f64", "operand-kind", entry(".reg .f64 %d;\n\tmov.f64 %d, «1e400»;")),
     Broken("a number below .f64", "operand-kind", entry(".reg .f64 %d;\n\tmov.f64 %d, «-1.0e-400»;")),
-    Broken("a bit field from bit 300", "immediate-range", entry("bfe.u32 %r1, %r2, «300», 1;")),
+    Broken("a bit field position of 300", "immediate-range", entry("bfe.u32 %r1, %r2, «300», 1;")),
     Broken(
-        "a parameter for shared memory", "address-space", entry("ld.shared.u32 %r1, «[n]»;", parameters=".param .u32 n")
+        "ld.shared of a parameter name", "address-space", entry("ld.shared.u32 %r1, «[n]»;", parameters=".param .u32 n")
     ),
-    Broken("a reduction without the a", "target", before_hopper("«redux.sync.min.f32» %f1, %f2, -1;", "8.8", "sm_100")),
+    Broken("redux.f32 on plain sm_100", "target", before_hopper("«redux.sync.min.f32» %f1, %f2, -1;", "8.8", "sm_100")),
     Broken(
-        "a cluster's memory before clusters", "target", before_hopper("ld«.shared::cluster».u32 %r1, [%rd1];", "8.0")
+        "ld.shared::cluster without clusters", "target", before_hopper("ld«.shared::cluster».u32 %r1, [%rd1];", "8.0")
     ),
-    Broken("an instruction of a later version", "version", before_hopper("«szext.wrap.u32» %r1, %r2, %r3;")),
-    Broken("a shuffle without its mask", "removed", entry("«shfl.down.b32» %r1, %r2, 1, 31;")),
+    Broken("szext in PTX 7.0", "version", before_hopper("«szext.wrap.u32» %r1, %r2, %r3;")),
+    Broken("shfl without sync and membermask", "removed", entry("«shfl.down.b32» %r1, %r2, 1, 31;")),
     Broken(
         "an unknown instruction",
         "unknown-instruction",
         entry("«frobnicate.b32» %r1;"),
-        "ptxas rejects it, but accepts an instruction that is newer than the table",
+        "ptxas rejects 'frobnicate', but accepts instructions newer than the table",
     ),
     # Faults: arguments of a call whose kind differs from the parameter's
     *(
@@ -639,18 +639,18 @@ BROKEN: tuple[Broken, ...] = (
             ("a negated predicate", ".param .b32", "call f, «(!%p1)»;"),
             ("an address", ".param .b32", "call f, «([%rd1])»;"),
             ("two registers", ".param .b32", "call f, «(%r1|%r2)»;"),
-            ("a vector in braces", ".reg .v2 .b32", "call f, «({%r1, %r2})»;"),
+            ("two registers in braces", ".reg .v2 .b32", "call f, «({%r1, %r2})»;"),
             ("a component", ".param .b32", ".reg .v2 .b32 v; call f, («v.x»);"),
             ("a part of a register", ".param .b32", "call f, («%r1.b0»);"),
             ("a special register", ".param .b32", "call f, («%laneid»);"),
             ("a component of a special register", ".param .b32", "call f, («%tid.x»);"),
-            ("a longer vector", ".reg .v2 .u32", ".reg .v4 .u32 v; call f, («v»);"),
-            ("a shorter vector of the same size", ".reg .v4 .u16", ".reg .v2 .u32 v; call f, («v»);"),
-            ("a scalar of the same size", ".reg .v2 .u32", "call f, («%rd1»);"),
+            ("a .v4 .u32 register", ".reg .v2 .u32", ".reg .v4 .u32 v; call f, («v»);"),
+            ("a .v2 .u32 register", ".reg .v4 .u16", ".reg .v2 .u32 v; call f, («v»);"),
+            ("a 64-bit scalar register", ".reg .v2 .u32", "call f, («%rd1»);"),
         )
     ),
-    Broken("an integer for a result", "call-argument", entry("call «(1)», f;", above=".func (.reg .b32 a) f() {}\n")),
-    Broken("a sum for a result", "call-argument", entry("call «(%r1+1)», f;", above=".func (.reg .b32 a) f() {}\n")),
+    Broken("an integer as call result", "call-argument", entry("call «(1)», f;", above=".func (.reg .b32 a) f() {}\n")),
+    Broken("a sum as call result", "call-argument", entry("call «(%r1+1)», f;", above=".func (.reg .b32 a) f() {}\n")),
     # Faults: forms of addresses and constants that ptxas rejects
     *(
         Broken(f"{form} in brackets", "operand-kind", entry(f"{text};", above=".global .b32 g[4];\n"))
@@ -660,126 +660,126 @@ BROKEN: tuple[Broken, ...] = (
             ("a negated register", "ld.global.u32 %r1, «[-%rd1]»"),
             ("a negated predicate", "prefetch.global.L1 «[!%p1]»"),
             ("a generic variable", "st.global.u32 «[generic(g)]», %r1"),
-            ("a generic variable and an offset", "ld.global.u32 %r1, «[generic(g)+4]»"),
-            ("a byte of an address", "ld.global.u32 %r1, «[0xFF(g)]»"),
+            ("generic(g) plus 4", "ld.global.u32 %r1, «[generic(g)+4]»"),
+            ("0xFF(g), a byte of an address,", "ld.global.u32 %r1, «[0xFF(g)]»"),
             ("two registers", "ld.global.u32 %r1, «[%rd1|%r2]»"),
             ("a list", "ld.local.u32 %r1, «[(3, 4)]»"),
-            ("a difference in parentheses", "ld.global.u32 %r1, «[g-(4)]»"),
-            ("a difference of a difference", "ld.global.u32 %r1, «[%rd1--4]»"),
-            ("a difference and a sum", "ld.global.u32 %r1, «[%rd1-8+4]»"),
-            ("a quotient of zero", "ld.global.u32 %r1, «[%rd1+4/0]»"),
-            ("a quotient of zero that is not chosen", "ld.local.u32 %r1, «[1 ? 2 : 1/0]»"),
+            ("a minus before parentheses", "ld.global.u32 %r1, «[g-(4)]»"),
+            ("two minus signs", "ld.global.u32 %r1, «[%rd1--4]»"),
+            ("a minus and a plus", "ld.global.u32 %r1, «[%rd1-8+4]»"),
+            ("a division by zero", "ld.global.u32 %r1, «[%rd1+4/0]»"),
+            ("a division by zero in the unused case of ?:", "ld.local.u32 %r1, «[1 ? 2 : 1/0]»"),
             ("a floating-point offset", "ld.global.u32 %r1, «[%rd1+(.u64)1.0]»"),
             ("a floating-point number with an integer operator", "ld.local.u32 %r1, «[~1.0]»"),
-            ("a number that is not octal", "ld.local.u32 %r1, «[08]»"),
+            ("08, not an octal number", "ld.local.u32 %r1, «[08]»"),
         )
     ),
     *(
-        Broken(f"{form} moved", "operand-kind", entry(f"{text};", above=".global .b32 g[4];\n"))
+        Broken(f"{form} as the source of mov", "operand-kind", entry(f"{text};", above=".global .b32 g[4];\n"))
         for form, text in (
-            ("a product of a register", "mov.u32 %r1, «%r1*2»"),
+            ("a register times 2", "mov.u32 %r1, «%r1*2»"),
             ("a register in parentheses", "mov.u32 %r1, «(%r1)»"),
             ("a complement", "mov.u32 %r1, «~%r1»"),
             ("a variable in parentheses", "mov.u64 %rd1, «(g)»"),
             ("a generic variable", "mov.u64 %rd1, «generic(g)»"),
             ("a difference", "mov.u64 %rd1, «g-4»"),
-            ("a comparison of variables", "mov.u64 %rd1, «g==g»"),
-            ("a number that is not octal", "mov.u32 %r1, «08»"),
-            ("a bit pattern with a sign", "mov.f32 %f1, «-0f3f800000»"),
-            ("a sum with a bit pattern", "mov.f32 %f1, «0f3f800000+1.0»"),
-            ("a product with a bit pattern", "mov.b32 %r1, «2.0*0f3f800000»"),
-            ("a sum of a special register's component", "mov.u32 %r1, «%tid.x+1»"),
-            ("a sum of an entry's address", "mov.u64 %rd1, «k+4»"),
+            ("a comparison of two variables", "mov.u64 %rd1, «g==g»"),
+            ("08, not an octal number", "mov.u32 %r1, «08»"),
+            ("a negated 0f literal", "mov.f32 %f1, «-0f3f800000»"),
+            ("a 0f literal plus a float", "mov.f32 %f1, «0f3f800000+1.0»"),
+            ("a float times a 0f literal", "mov.b32 %r1, «2.0*0f3f800000»"),
+            ("%tid.x plus 1", "mov.u32 %r1, «%tid.x+1»"),
+            ("the address of an entry plus 4", "mov.u64 %rd1, «k+4»"),
         )
     ),
-    Broken("a bit field from a negative quotient", "immediate-range", entry("bfe.u32 %r1, %r2, «-8/3», 1;")),
+    Broken("a bit field position of -8/3", "immediate-range", entry("bfe.u32 %r1, %r2, «-8/3», 1;")),
     Broken(
-        "a quotient that is not a copy size",
+        "a cp.async size of 7/2",
         "immediate-range",
         entry("cp.async.ca.shared.global [%r1], [%rd1], «7/2»;"),
     ),
-    Broken("minus the warp size for a barrier", "immediate-range", entry("bar.sync «-WARP_SZ»;")),
+    Broken("barrier number -WARP_SZ", "immediate-range", entry("bar.sync «-WARP_SZ»;")),
     # Faults: directives that are too early, too late or in the wrong statement
     Broken(
-        "a prototype's directive too early",
+        ".abi_preserve on a prototype in PTX 8.8",
         "version",
         before_hopper("p: .callprototype _ () «.abi_preserve» 4;", "8.8"),
     ),
     Broken(
-        "a prototype that never returns too early",
+        ".noreturn on a prototype in PTX 6.3",
         "version",
         before_hopper("p: .callprototype _ () «.noreturn»;", "6.3", "sm_75"),
     ),
     Broken(
-        "a prototype's directive on an early target",
+        ".abi_preserve_control on sm_75",
         "target",
         before_hopper("p: .callprototype _ () «.abi_preserve_control» 4;", "9.0", "sm_75"),
     ),
     Broken(
-        "too many preserved registers of a prototype",
+        ".abi_preserve with 300 registers on a prototype",
         "directive-argument",
         entry("p: .callprototype _ () «.abi_preserve» 300;"),
     ),
     Broken(
-        "a prototype's directive twice", "directive-conflict", entry("p: .callprototype _ () «.noreturn» .noreturn;")
+        ".noreturn twice on a prototype", "directive-conflict", entry("p: .callprototype _ () «.noreturn» .noreturn;")
     ),
-    Broken("a pragma too early", "version", before_hopper('«.pragma» "enable_smem_spilling";', "8.5")),
-    Broken("a mask of bytes too early", "version", before_hopper('«.pragma» "used_bytes_mask 0xF";', "8.2")),
-    Broken("a frequency too early", "version", before_hopper('«.pragma» "frequency 7";', "8.8")),
-    Broken("a frequency without a value", "directive-argument", entry('«.pragma» "frequency";')),
-    Broken("a frequency of a function", "misplaced-directive", entry("", directives='«.pragma» "frequency 7";')),
+    Broken("enable_smem_spilling in PTX 8.5", "version", before_hopper('«.pragma» "enable_smem_spilling";', "8.5")),
+    Broken("used_bytes_mask in PTX 8.2", "version", before_hopper('«.pragma» "used_bytes_mask 0xF";', "8.2")),
+    Broken("pragma frequency in PTX 8.8", "version", before_hopper('«.pragma» "frequency 7";', "8.8")),
+    Broken("pragma frequency without a value", "directive-argument", entry('«.pragma» "frequency";')),
+    Broken("pragma frequency in a header", "misplaced-directive", entry("", directives='«.pragma» "frequency 7";')),
     Broken(
-        "another name of an entry", "redefined-function", f"{HEAD}.entry f() {{ ret; }}\n.func g();\n.alias «g», f;\n"
+        ".alias of an entry's name", "redefined-function", f"{HEAD}.entry f() {{ ret; }}\n.func g();\n.alias «g», f;\n"
     ),
     Broken(
-        "an entry as another name",
+        ".alias with the name of an entry",
         "redefined-function",
         f"{HEAD}.entry «g»();\n.func f() {{ ret; }}\n.alias g, f;\n".replace("«g»", "g").replace(
             "alias g", "alias «g»"
         ),
     ),
     Broken(
-        "another name of an external function",
+        ".alias of an .extern function",
         "redefined-function",
         f"{HEAD}.extern .func f();\n.func g();\n.alias «g», f;\n",
     ),
-    Broken("an alignment after a type", "declaration", f"{HEAD}.func f(.param .u64 «.align» 8 s) {{ ret; }}\n"),
+    Broken(".align after a parameter's type", "declaration", f"{HEAD}.func f(.param .u64 «.align» 8 s) {{ ret; }}\n"),
     Broken(
-        "an alignment after a returned type",
+        ".align after the type of a return value",
         "declaration",
         f"{HEAD}.func (.param .b8 «.align» 8 s[8]) f() {{ ret; }}\n",
     ),
-    Broken("an alignment after a variable's type", "declaration", entry(".param .u64 «.align» 8 s;")),
-    Broken("a pointer among variables", "declaration", entry("", above=".global .u64 «.ptr» .align 8 s;\n")),
-    Broken("a global address in 32 bits", "operand-type", entry("mov.u32 %r1, «g»;", above=".global .b32 g[4];\n")),
+    Broken(".align after a variable's type", "declaration", entry(".param .u64 «.align» 8 s;")),
+    Broken(".ptr in a variable declaration", "declaration", entry("", above=".global .u64 «.ptr» .align 8 s;\n")),
+    Broken("32-bit address of a .global", "operand-type", entry("mov.u32 %r1, «g»;", above=".global .b32 g[4];\n")),
     Broken(
-        "an element's address in 32 bits", "operand-type", entry("mov.b32 %r1, «g[1]»;", above=".global .b32 g[4];\n")
+        "32-bit address of array element", "operand-type", entry("mov.b32 %r1, «g[1]»;", above=".global .b32 g[4];\n")
     ),
-    Broken("a conversion of an address of 32 bits", "operand-type", entry("cvta.shared.u32 %r1, «%r2»;")),
+    Broken("32-bit cvta in a 64-bit module", "operand-type", entry("cvta.shared.u32 %r1, «%r2»;")),
     Broken("a byte-order mark", "syntax", "«\ufeff»" + entry("")),
-    Broken("zeros that fill up a file", "syntax", entry("") + "«\0»\0\0"),
-    Broken("an entry with an empty list of results", "syntax", f"{HEAD}.entry «(») k() {{ ret; }}\n"),
+    Broken("zero bytes at the end of a file", "syntax", entry("") + "«\0»\0\0"),
+    Broken("empty parentheses before an entry's name", "syntax", f"{HEAD}.entry «(») k() {{ ret; }}\n"),
     Broken("a vertical tab", "syntax", entry("mov.b32 %r1,«\v»1;")),
-    Broken("a line marker without a file", "syntax", f"{HEAD}«#»define X\n.visible .entry k() {{ ret; }}\n"),
-    Broken("a line marker that ends the text", "syntax", entry("") + '«#» 1 "a.cu"'),
+    Broken("a # line other than a line marker", "syntax", f"{HEAD}«#»define X\n.visible .entry k() {{ ret; }}\n"),
+    Broken("a line marker without a line end", "syntax", entry("") + '«#» 1 "a.cu"'),
     Broken("a section without a dot", "section-data", entry("") + ".section «debug_str»\n{\n.b8 1\n}\n"),
-    Broken("a section's name with two dots", "section-data", entry("") + ".section «.debug.str»\n{\n.b8 1\n}\n"),
+    Broken("a section name with two dots", "section-data", entry("") + ".section «.debug.str»\n{\n.b8 1\n}\n"),
     Broken(
-        "an alignment before .ptr's state space",
+        ".ptr with .align before the state space",
         "syntax",
         entry("", parameters=".param .u64 .ptr .align 8 «.global» p"),
     ),
-    Broken("two alignments of a pointer", "syntax", entry("", parameters=".param .u64 .ptr .align 8 «.align» 8 p")),
-    Broken("two pointers in one", "syntax", entry("", parameters=".param .u64 .ptr «.ptr» p")),
+    Broken(".align twice after .ptr", "syntax", entry("", parameters=".param .u64 .ptr .align 8 «.align» 8 p")),
+    Broken(".ptr twice on one parameter", "syntax", entry("", parameters=".param .u64 .ptr «.ptr» p")),
     Broken(
         "a file's name beyond ASCII", "directive-argument", f'{HEAD}«.file» 1 "é.cu"\n.visible .entry k() {{ ret; }}\n'
     ),
     Broken("a pragma beyond ASCII", "directive-argument", entry('«.pragma» "é";')),
     Broken("a line of @@DWARF", "removed", f"{HEAD}«@@DWARF» .byte 1\n.visible .entry k() {{ ret; }}\n"),
     Broken("a common texture", "misplaced-directive", entry("", above="«.common» .global .texref t;\n")),
-    Broken("a returned array of no bytes", "declaration", f"{HEAD}.func (.param .b8 «r»[0]) f() {{ ret; }}\n"),
+    Broken("a return value of 0 bytes", "declaration", f"{HEAD}.func (.param .b8 «r»[0]) f() {{ ret; }}\n"),
     Broken(
-        "a returned array of no bytes in a prototype",
+        "a prototype's return value of 0 bytes",
         "declaration",
         entry("p: .callprototype (.param «.b8» _[0]) _ ();"),
     ),
@@ -788,94 +788,94 @@ BROKEN: tuple[Broken, ...] = (
         "declaration",
         f"{HEAD}.func f() {{ p: .callprototype _ (.param «.texref» _); ret; }}\n",
     ),
-    Broken("two dimensions in a prototype", "declaration", entry("p: .callprototype _ (.param «.b8» _[2][2]);")),
+    Broken("a two-dimensional prototype array", "declaration", entry("p: .callprototype _ (.param «.b8» _[2][2]);")),
     Broken(
         "a pointer in a prototype",
         "declaration",
         f"{HEAD}.func f() {{ p: .callprototype _ (.param «.u64» .ptr _); ret; }}\n",
     ),
     Broken(
-        "a float passed for an integer",
+        "a .f32 register for a .u32 parameter",
         "call-argument",
         entry("call f, («%f1»);", above=".func f(.param .u32 a) { ret; }\n"),
     ),
     Broken(
-        "an integer as a float result",
+        "a .u32 register for a .f32 result",
         "call-argument",
         entry(".reg .u32 u; call («u»), f;", above=".func (.reg .f32 a) f() { ret; }\n"),
     ),
     Broken(
-        "a float variable for an integer",
+        "a .f64 variable for a .s64 parameter",
         "call-argument",
         entry(".param .f64 x; call f, («x»);", above=".func f(.param .s64 a) { ret; }\n"),
     ),
     Broken(
-        "an array of another type",
+        "a .u32 array for a .s32 array parameter",
         "call-argument",
         entry(".param .u32 x[2]; call f, («x»);", above=".func f(.param .s32 a[2]) { ret; }\n"),
     ),
     Broken(
-        "an array of other elements",
+        "a .u16 array for a .u32 array parameter",
         "call-argument",
         entry(".param .align 4 .u16 x[4]; call f, («x»);", above=".func f(.param .u32 a[2]) { ret; }\n"),
     ),
     Broken(
-        "a longer vector for a result",
+        "a .v4 register for a .v2 result",
         "call-argument",
         entry(".reg .v4 .u16 v; call («v»), f;", above=".func (.reg .v2 .f32 a) f() { ret; }\n"),
     ),
     Broken(
-        "a constant for a long vector",
+        "a constant for a .v4 parameter",
         "call-argument",
         entry("call f, «(1)»;", above=".func f(.reg .v4 .f32 a) { ret; }\n"),
     ),
-    Broken("an element of a scalar", "operand-kind", entry("ld.global.b32 %r1, «g»[0];", above=".global .b32 g;\n")),
-    Broken("a sum with a float", "operand-type", entry("mov.u32 %r1, «%f1+1»;")),
-    Broken("a sum with a predicate", "operand-type", entry("mov.b32 %r1, «%p1+1»;")),
-    Broken("a sum with a float for an address", "operand-type", entry("cvta.global.u64 %rd1, «%f1+8»;")),
-    Broken("an element of a function", "operand-kind", entry("mov.u64 %rd1, «f»[0];", above=".func f() { ret; }\n")),
+    Broken("an index after a scalar", "operand-kind", entry("ld.global.b32 %r1, «g»[0];", above=".global .b32 g;\n")),
+    Broken("a float register plus 1 in mov", "operand-type", entry("mov.u32 %r1, «%f1+1»;")),
+    Broken("a predicate plus 1 in mov", "operand-type", entry("mov.b32 %r1, «%p1+1»;")),
+    Broken("cvta of a float register plus 8", "operand-type", entry("cvta.global.u64 %rd1, «%f1+8»;")),
+    Broken("an index after a function", "operand-kind", entry("mov.u64 %rd1, «f»[0];", above=".func f() { ret; }\n")),
     *(
-        Broken(f"{index} for an index", "operand-kind", entry(f"ld.global.b32 %r1, «places[{index}]»;", above=VALUES))
+        Broken(f"{index} as an index", "operand-kind", entry(f"ld.global.b32 %r1, «places[{index}]»;", above=VALUES))
         for index in ("%r1-1", "-%r1", "(%r1)", "%r1*4", "1+%r1", "1 ? %r1 : 2", "%r1+1.0", "places[1]", "[%r1]")
     ),
     Broken(
-        "a function for an index",
+        "a function name as an array index",
         "operand-kind",
         entry("mov.u64 %rd1, «places[f]»;", above=f"{VALUES}.func f() {{ ret; }}\n"),
     ),
-    Broken("an element in an atomic", "operand-kind", entry("atom.global.add.u32 %r1, «places[1]», 1;", above=VALUES)),
+    Broken("an array element in atom", "operand-kind", entry("atom.global.add.u32 %r1, «places[1]», 1;", above=VALUES)),
     Broken(
-        "an element in a copy",
+        "an array element as the source of cp.async",
         "operand-kind",
         entry("cp.async.ca.shared.global [s], «places[1]», 4;", above=f"{VALUES}.shared .b32 s[4];\n"),
     ),
-    Broken("an element in another space", "address-space", entry("ld.shared.b32 %r1, «places[1]»;", above=VALUES)),
+    Broken("ld.shared of a .global array", "address-space", entry("ld.shared.b32 %r1, «places[1]»;", above=VALUES)),
     Broken(
-        "the address of an element in another space",
+        "cvta.shared of an array element in .global",
         "address-space",
         entry("cvta.shared.u64 %rd1, «places[1]»;", above=VALUES),
     ),
-    Broken("a sum in another space", "address-space", entry("cvta.shared.u64 %rd1, «places+4»;", above=VALUES)),
-    Broken("a special register as an address", "address-space", entry("cvta.global.u64 %rd1, «%clock64+8»;")),
+    Broken("cvta.shared of .global address", "address-space", entry("cvta.shared.u64 %rd1, «places+4»;", above=VALUES)),
+    Broken("special register plus 8 in cvta", "address-space", entry("cvta.global.u64 %rd1, «%clock64+8»;")),
     Broken(
-        "a component in a video instruction",
+        "a vector component in a video instruction",
         "operand-type",
         entry(".reg .v2 .b32 v; vadd.u32.u32.u32 %r1, «v.x», %r2;"),
     ),
     Broken(
-        "a component after a register that fits",
+        "a vector component after a valid video instruction",
         "operand-type",
         entry(".reg .v2 .b32 %v; vadd.u32.u32.u32 %r1, %r1, %r2; vadd.u32.u32.u32 %r1, «%v.x», %r2;"),
     ),
     Broken(
-        "a label of two sections",
+        "one label declared in two sections",
         "redefined-label",
         entry("") + ".section .debug_str {\nL:\n}\n.section .debug_info {\n«L»:\n}\n",
     ),
-    Broken("a byte of a section out of range", "section-data", entry("") + ".section .debug_info {\n«.byte» 256\n}\n"),
+    Broken("a section byte of 256", "section-data", entry("") + ".section .debug_info {\n«.byte» 256\n}\n"),
     Broken(
-        "a number of a section that is not octal", "section-data", entry("") + ".section .debug_info {\n«.b8» 08\n}\n"
+        "08, not octal, in data lines of a section", "section-data", entry("") + ".section .debug_info {\n«.b8» 08\n}\n"
     ),
-    Broken("the warp size in a section", "section-data", entry("") + ".section .debug_info {\n«.b32» WARP_SZ\n}\n"),
-    Broken("an address in a word of 8 bits", "section-data", entry("") + ".section .debug_info {\nL:\n«.byte» L\n}\n"),
+    Broken("WARP_SZ as section data", "section-data", entry("") + ".section .debug_info {\n«.b32» WARP_SZ\n}\n"),
+    Broken("a label in a .byte data line", "section-data", entry("") + ".section .debug_info {\nL:\n«.byte» L\n}\n"),
 )

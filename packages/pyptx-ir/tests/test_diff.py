@@ -42,7 +42,7 @@ def only(found: Comparison) -> Change:
 
 
 SAME = {
-    "registers are exchanged everywhere": BODY.replace("%r1", "%r8").replace("%r2", "%r1").replace("%r8", "%r2"),
+    "two registers swapped everywhere": BODY.replace("%r1", "%r8").replace("%r2", "%r1").replace("%r8", "%r2"),
     "labels are exchanged": BODY.replace("loop", "x")
     .replace("done", "loop")
     .replace("x:", "done:")
@@ -50,13 +50,13 @@ SAME = {
     "an unused label is removed": BODY.replace("done:\n", ""),
     "a second label at the same position": BODY.replace("loop:", "first: loop:").replace("bra loop", "bra first"),
     "hexadecimal": BODY.replace("16", "0x10").replace("100", "0b1100100"),
-    "octal, unsigned, and a zero in an address": BODY.replace("16", "020U").replace("[k_param_0]", "[k_param_0+0]"),
+    "an octal literal, and an offset of zero": BODY.replace("16", "020U").replace("[k_param_0]", "[k_param_0+0]"),
     "comments and blanks": BODY.replace("add.s32 ", "add.s32/* ! */  ").replace(";", " ; // so"),
     "braces": BODY.replace("\tadd", "\t{\n\tadd").replace("\tsetp", "\t}\n\tsetp"),
     "stray semicolons": BODY.replace("\tret;", "\t;ret;;"),
     "lines for debuggers": BODY.replace("\tret;", "\t.loc 1 2 3\n\tret;"),
     "parentheses": BODY.replace("16", "(16)"),
-    "a leading zero in a register": BODY.replace("%r3", "%r03"),
+    "a leading zero in a register number": BODY.replace("%r3", "%r03"),
 }
 
 
@@ -75,12 +75,12 @@ DIFFERENT = {
     "guard gone": ("@%p1 bra", "bra", ["guard: @%p1 → none"]),
     "operands swapped": ("%r3, %r2", "%r2, %r3", None),
     "vector swapped": ("{%r3, %r4}", "{%r4, %r3}", None),
-    "two registers are one": ("{%r3, %r4}", "{%r4, %r4}", ["operand 2: %r3 → %r4"]),
+    "one register twice": ("{%r3, %r4}", "{%r4, %r4}", ["operand 2: %r3 → %r4"]),
     "another special register": ("%tid.x", "%tid.y", ["operand 2: %tid.x → %tid.y"]),
     "another name": ("%ctaid.x", "%nctaid.x", None),
     "offset": ("+8", "+12", ["operand 1: [%rd1+8] → [%rd1+12]"]),
     "an operand less": (", %r2;", ";", ["operand 3: %r2 → none"]),
-    "unsigned where it counts": ("16", "(16U / 3)", None),
+    "an unsigned division": ("16", "(16U / 3)", None),
 }
 
 
@@ -157,7 +157,7 @@ def test_scopes_hide_names() -> None:
     ("one", "other", "same"),
     [
         ("0f3F800000", "0F3f800000", True),
-        ("0f3F800000", "1.0", True),  # operands of add.f32: ptxas 13.0 generates equal code
+        ("0f3F800000", "1.0", True),  # ptxas 13.0 generates equal code for add.f32 with either literal
         ("1.0", "1e0", True),
         ("1.0", "0d3FF0000000000000", True),
         ("0f3DCCCCCD", "0.1", False),  # 0.1 is not equal to its nearest float

@@ -18,14 +18,14 @@ from .modules_broken import BROKEN, HEAD, Broken, entry
 
 # Faults of the source text only: formatted again, the tree gives `[%rd1+-4]` and `.align 8 .u64`, which are valid.
 SPELLING = {
-    "a difference in an address",
-    "a difference in parentheses in brackets",
-    "a difference of a difference in brackets",
-    "a difference and a sum in brackets",
-    "an alignment after a type",
-    "an alignment after a returned type",
-    "an alignment after a variable's type",
-    "a pointer among variables",
+    "a minus sign in an address",
+    "a minus before parentheses in brackets",
+    "two minus signs in brackets",
+    "a minus and a plus in brackets",
+    ".align after a parameter's type",
+    ".align after the type of a return value",
+    ".align after a variable's type",
+    ".ptr in a variable declaration",
 }
 PARSED = [broken for broken in BROKEN if broken.code != "syntax" and broken.name not in SPELLING]
 
@@ -167,4 +167,4 @@ def test_what_is_right_in_a_module_of_32_bits_is_not_taken_for_right_in_one_of_6
 """
     for _ in range(2):
         assert [each.code for each in check_text(text.format(32))] == []
-        assert check_text(text.format(64)), "an address of 32 bits in a module of 64"
+        assert check_text(text.format(64)), "a 32-bit address is valid in a 64-bit module"

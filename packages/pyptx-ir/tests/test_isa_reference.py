@@ -105,8 +105,8 @@ def test_what_is_said_of_a_row_is_what_it_says() -> None:
     assert availability(form) == "PTX 8.6, sm_120f and its family, or sm_100a or sm_103a only"
     assert dict(operands(compile_row(form))) == {
         "dst": "read: an address",
-        "n": "read: a vector of 4, each a register or literal of type `.u32`; optionally `|` and "
-        "a register or literal of type `.pred`; also the sink `_`",
+        "n": "read: a vector of 4 elements, each a register or literal of type `.u32`; optionally followed by `|` "
+        "and a register or literal of type `.pred`; also allowed: the sink symbol `_`",
         "policy": "read, only with `.L2::cache_hint`: a register or literal of type `.u64`",
     }
     gone = row("vote.all.pred p, a", before=("sm_70", ptx(6, 4)))

@@ -153,14 +153,14 @@ UNSOUND = {
 
 PLAIN = move_of("m8n8", "b16").fragment
 UNSOUND_ROWS = {
-    "bits of an element": ("pyptx_elements", Element("q7", 0), "bits: element must have 1 to 64 bits, got 0"),
-    "registers of an element": (
+    "element of 0 bits": ("pyptx_elements", Element("q7", 0), "bits: element must have 1 to 64 bits, got 0"),
+    "unknown register type": (
         "pyptx_elements",
         Element("q7", 8, ("b33",)),
         "registers: 'b33' is not a type; 'b32' is",
     ),
     "no registers": ("pyptx_elements", Element("q7", 8, ()), "registers: no register type given"),
-    "literals of an element": (
+    "unknown literal kind": (
         "pyptx_elements",
         Element("q7", 8, ("b32",), ("singel",)),
         "literals: 'singel' is not a kind of literal; 'single' is",
@@ -170,7 +170,7 @@ UNSOUND_ROWS = {
         MatrixMove("q7", ("b16",), PLAIN, 17),
         "stored: expected 1 to 16 bits",
     ),
-    "a row of memory": (
+    "matrix row of 32 bytes": (
         "pyptx_matrix_moves",
         MatrixMove("q7", ("b16",), replace(PLAIN, columns=16), 16),
         "fragment: 16 elements of 16 bits exceed a row of 16 bytes",

@@ -46,7 +46,7 @@ def plugin(version: object = API_VERSION, **hooks: Callable[..., object]) -> typ
 
 
 def plugins(**modules: object) -> Plugins:
-    """Return a manager of these plugins; import of a module that is an exception raises it."""
+    """Return a manager of these plugins; importing a plugin given as an exception raises that exception."""
 
     def loader(module: object) -> Callable[[], object]:
         def load() -> object:

@@ -16,7 +16,7 @@ _BITS = {8: b8, 16: b16, 32: b32, 64: b64}
 
 
 def thread(element: int = 4) -> reg.Reg:
-    """Emit the byte offset of this thread's element; CTAs have 32 threads."""
+    """Emit code for the byte offset of this thread's element (`element` bytes each); CTAs have 32 threads."""
     tid, block = reg.scalar(u32), reg.scalar(u32)
     ptx.inst.mov.u32(tid, ptx.special.tid.x())
     ptx.inst.mov.u32(block, ptx.special.ctaid.x())
@@ -114,7 +114,7 @@ def fill(Y):
 
 @kernel(in_specs=(VECTOR,), out_specs=(VECTOR,), grid=lambda N: N // 32, block=32, arch="sm_80")
 def writes_to_its_input(X, Y):
-    """Write to an input although the declaration denies it: x = 0."""
+    """Compute x = 0: write to an input that the kernel does not declare in `mutates`."""
     x, _ = ptx.global_ptrs(X, Y)
     store(x, thread(), reg.scalar(f32, init=0.0))
     ptx.ret()
@@ -122,14 +122,14 @@ def writes_to_its_input(X, Y):
 
 @kernel(in_specs=(VECTOR,), out_specs=(VECTOR,), grid=lambda N: N // 32, block=32, arch="sm_80")
 def trapping(X, Y):
-    """Execute trap."""
+    """Execute `trap`, which aborts the launch."""
     del X, Y
     ptx.inst.trap()
     ptx.ret()
 
 
 def copy_of(dtype: PtxType, layout: Layout = Layout.ROW) -> Kernel:
-    """Return a kernel y = x, for 32 columns of any type, in memory order."""
+    """Return a kernel y = x for M x 32 elements of `dtype`; it copies elements in memory order, as bits."""
     bits = dtype.bits
     tile = Tile("M", 32, dtype, layout)
     word = {8: "b8", 16: "b16", 32: "b32", 64: "b64"}[bits]
@@ -175,7 +175,7 @@ def pick(X, AT, Y):
 
 @kernel(in_specs=(INDICES, VECTOR), out_specs=(VECTOR, INDICES), grid=lambda N: N // 32, block=32, arch="sm_80")
 def pick_gradients(AT, G, DX, DAT):
-    """Compute dx[at] = g, for a permutation; dat = 0."""
+    """Compute dx[at] = g, where `at` is a permutation, and the gradient of `at`, 0."""
     indices, g, dx, dat = ptx.global_ptrs(AT, G, DX, DAT)
     at = thread()
     store(dx, _index(indices, at), load(g, at))

@@ -1,4 +1,4 @@
-"""Errors of calls name the caller's line and are pyptx exceptions; the next call works."""
+"""Errors of calls name the caller's line and are pyptx exceptions; the next valid call works."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ M = X.reshape(2, 32)
 BAD: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     "too few arrays": (lambda: product(X), ArgumentCountError, "takes 2 arrays .* not 1: W missing"),
     "too many arrays": (lambda: product(X, X, X), ArgumentCountError, "not 3"),
-    "a rank too many": (lambda: product(M, X), RankError, "X has 2 dimensions"),
-    "a rank too few": (lambda: add_row(X, X), RankError, "X has 1 dimensions"),
+    "a matrix for a vector": (lambda: product(M, X), RankError, "X has 2 dimensions"),
+    "a vector for a matrix": (lambda: add_row(X, X), RankError, "X has 1 dimensions"),
     "sizes that differ": (lambda: product(X, X[:32]), ShapeError, "N is 64 in X.shape.0., and 32 in W"),
     "integers for floats": (lambda: product(X.astype(int), X), DtypeError, "X has dtype s32"),
     "half precision": (lambda: product(X.astype(jnp.bfloat16), X), DtypeError, "X has dtype bf16"),
@@ -62,11 +62,11 @@ BAD: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     "a masked array": (lambda: product(X, np.ma.masked_less(np.ones(64, "f"), 0)), LayoutError, "W is a masked array"),
     "foreign bytes": (lambda: product(X, np.ones(64, ">f4")), DtypeError, "W has non-native byte order"),
     "an unknown keyword": (lambda: product(X, X, factor=2), KeywordError, "factor"),
-    "a size that the arrays deny": (lambda: product(X, X, N=32), ShapeError, "N=32 contradicts the arrays"),
+    "a size that contradicts the arrays": (lambda: product(X, X, N=32), ShapeError, "N=32 contradicts the arrays"),
     "out=": (lambda: product(X, X, out=X), KeywordError, "jax arrays cannot be written to"),
     "out= without inputs": (lambda: fill(out=X, N=32, value=1.0), KeywordError, "cannot be written to"),
     "a missing number": (lambda: fill(N=32, device=jax.devices()[0]), KeywordError, "value"),
-    "a number out of range": (lambda: fill(N=-1, value=1.0, device=jax.devices()[0]), KeywordError, "N=-1"),
+    "a negative size keyword": (lambda: fill(N=-1, value=1.0, device=jax.devices()[0]), KeywordError, "N=-1"),
     "device= with arrays": (
         lambda: product(X, X, device="cpu"),
         KeywordError,
@@ -188,7 +188,7 @@ def test_the_first_call_on_a_cpu_warns_at_its_line(monkeypatch: pytest.MonkeyPat
 
 def test_small_launches_are_checked_and_warn_of_what_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYPTX_CHECKS", "auto")
-    x = jnp.arange(40, dtype=jnp.float32)  # 40: the kernel's grid N // 32 leaves outputs unwritten
+    x = jnp.arange(40, dtype=jnp.float32)  # the grid of N // 32 CTAs writes 32 of the 40 outputs
     for call in (product, jax.jit(lambda x, w: product(x, w) + 1)):
         with pytest.warns(UserWarning, match=r"unwritten-output\]: 8 of 40 elements"):
             call(x, x).block_until_ready()

@@ -126,7 +126,7 @@ def test_a_number_has_no_derivative() -> None:
         (lambda a: saxpy(X, 1.0, Y, count=1, times=a), "times is traced"),
         (lambda a: fill(a, N=a.astype(int)), "N is traced"),
     ],
-    ids=["a float for an integer", "complex", "an array", "a template value", "a size"],
+    ids=["a float for an integer parameter", "complex", "an array", "a template value", "a size"],
 )
 def test_what_a_number_cannot_be_is_an_error_while_jax_traces(call: Callable[[Any], Any], words: str) -> None:
     with pytest.raises(KeywordError, match=words) as raised:
@@ -164,7 +164,7 @@ def test_a_record_whose_operands_are_not_its_open_scalars_is_refused(operands: o
     damaged = (
         sound | {"operands": operands} if operands is not None else {k: sound[k] for k in sound if k != "operands"}
     )
-    with pytest.raises(BundleError, match="does not match its scalars"):
+    with pytest.raises(BundleError, match="do not match the kernel's scalars"):
         Records(1).read(json.dumps(damaged))
 
 

@@ -79,7 +79,7 @@ def test_maps_are_pooled_by_content(null):
     first, second, third = map(addresses_in, null.launches())
     assert first == second[::-1]
     assert third == [first[0]] * 2
-    assert null.live()["memory"] == before + 1, "one allocation holds many maps"
+    assert null.live()["memory"] == before + 1, "one allocation holds many tensor maps"
 
 
 def test_a_map_is_written_before_the_launch_and_in_spite_of_a_capture(null):
@@ -135,7 +135,7 @@ def test_what_was_used_last_stays_longest(null):
     plan.launch((0x1000,), 0, 0)
     assert "cuMemcpyHtoDAsync" not in [call["call"] for call in null.take()]
     plan.launch((0x2000,), 0, 0)
-    assert "cuMemcpyHtoDAsync" in [call["call"] for call in null.take()], "it was the one to go"
+    assert "cuMemcpyHtoDAsync" in [call["call"] for call in null.take()], "the oldest tensor map is still pooled"
 
 
 def test_what_a_graph_has_captured_keeps_its_place(null, streams):
@@ -175,7 +175,7 @@ def test_threads_never_read_each_others_maps(null, streams):
         thread.start()
     for thread in threads:
         thread.join()
-    written: dict[int, int] = {}  # by device address, the tensor address last copied to it
+    written: dict[int, int] = {}  # device address of a tensor map -> tensor address in the map
     for call in null.take():
         if call["call"] == "cuMemcpyHtoDAsync":
             written[call["address"]] = int.from_bytes(bytes.fromhex(call["bytes"])[:8], "little")

@@ -36,7 +36,7 @@ GIVEN_BACK = {
 
 
 class Driver:
-    """Driver functions by name; `ran` collects the values of kernels that have run.
+    """Driver functions by name; `ran` lists the parameter `value` of each executed kernel.
 
     A kernel is `k(.u64 to, .u32 value)`. The launch callback, which is not the simulator, stores `value` at `to`.
     """
@@ -45,7 +45,7 @@ class Driver:
         self.library: Any = null._library
         self.handles: list[tuple[str, c_uint64]] = []
         self.ran: list[int] = []
-        self.fault = 0  # error code that the next kernel returns
+        self.fault = 0  # error code of the next kernel; 0: success
         self.answer = CFUNCTYPE(c_int, POINTER(Request))(self._run)
         self.library.null_driver_on_launch(self.answer)
         module = Module(image(DECLARED, scalar("u32")))
@@ -81,9 +81,9 @@ class Driver:
         """Free all driver objects of the test, so that other tests do not count them."""
         self("cuCtxSynchronize")
         for function, handle in reversed(self.handles):
-            self(function, handle)  # fails for objects that the test has freed
+            self(function, handle)  # returns an error for an object that the test has freed
         self.library.null_driver_on_launch(None)
-        del self.plan, self.answer  # breaks a cycle: its module must not retire in another test
+        del self.plan, self.answer  # break a reference cycle: free the module now, not in another test
         gc.collect()
 
     def stream(self, flags: int = 1) -> int:
@@ -130,7 +130,7 @@ def test_a_copy_past_an_allocation_is_refused_whichever_way_it_goes(driver, offs
 def test_memory_is_counted_and_runs_out(driver, null):
     free, total = c_size_t(), c_size_t()
     assert driver("cuMemGetInfo_v2", byref(free), byref(total)) == 0
-    null.set(memory=total.value - free.value + (1 << 20))  # total: memory held by other tests, plus 1 MiB
+    null.set(memory=total.value - free.value + (1 << 20))  # limit: other tests' memory + 1 MiB
     place = driver.made("cuMemAlloc_v2", c_size_t(1 << 19))
     assert driver("cuMemGetInfo_v2", byref(free), byref(total)) == 0
     assert free.value == 1 << 19
@@ -199,7 +199,7 @@ def test_a_copy_of_pageable_memory_takes_what_was_there_when_it_was_asked_for(dr
     driver.launch(stream, 1, place)
     assert driver("cuMemcpyHtoDAsync_v2", c_uint64(place), byref(host), c_size_t(4), c_void_p(stream)) == 0
     host.value = 6
-    assert driver.word(place) != 5, "a copy through the default stream does not wait for this one"
+    assert driver.word(place) != 5, "a copy in the default stream must not wait for a non-blocking stream"
     assert driver("cuStreamSynchronize", c_void_p(stream)) == 0
     assert driver.word(place) == 5
 
@@ -325,11 +325,11 @@ class Captured:
 
 FORBIDDEN: dict[str, tuple[int, str, Callable[[Captured], tuple[object, ...]]]] = {
     "allocating": (UNSUPPORTED, "cuMemAlloc_v2", lambda _: (byref(c_uint64()), c_size_t(4))),
-    "waiting for the stream": (UNSUPPORTED, "cuStreamSynchronize", lambda it: (c_void_p(it.stream),)),
-    "asking the stream": (UNSUPPORTED, "cuStreamQuery", lambda it: (c_void_p(it.stream),)),
-    "waiting for the context": (UNSUPPORTED, "cuCtxSynchronize", lambda _: ()),
-    "asking for its event": (CAPTURED_EVENT, "cuEventQuery", lambda it: (c_void_p(it.event),)),
-    "the default stream": (IMPLICIT, "cuMemsetD8Async", lambda it: (c_uint64(it.place), 0, c_size_t(4), None)),
+    "cuStreamSynchronize of the stream": (UNSUPPORTED, "cuStreamSynchronize", lambda it: (c_void_p(it.stream),)),
+    "cuStreamQuery of the stream": (UNSUPPORTED, "cuStreamQuery", lambda it: (c_void_p(it.stream),)),
+    "cuCtxSynchronize of the context": (UNSUPPORTED, "cuCtxSynchronize", lambda _: ()),
+    "a query of a captured event": (CAPTURED_EVENT, "cuEventQuery", lambda it: (c_void_p(it.event),)),
+    "default stream memset": (IMPLICIT, "cuMemsetD8Async", lambda it: (c_uint64(it.place), 0, c_size_t(4), None)),
     "an earlier event": (ISOLATION, "cuStreamWaitEvent", lambda it: (c_void_p(it.stream), c_void_p(it.earlier), 0)),
 }
 
@@ -363,7 +363,7 @@ def test_a_stream_that_was_drawn_into_a_capture_must_be_waited_for(driver, joine
     assert bool(graph) == joined
     driver.launch(side, 2)
     assert driver("cuStreamSynchronize", c_void_p(side)) == 0
-    assert driver.ran == [2], "it is no longer captured"
+    assert driver.ran == [2], "the side stream is still captured"
 
 
 @pytest.mark.parametrize(("mode", "mine", "error"), [(0, 0, UNSUPPORTED), (1, 0, 0), (2, 0, 0), (0, 1, 0), (0, 2, 0)])

@@ -499,7 +499,7 @@ def test_a_plan_is_for_one_value_of_each_fixed_keyword(null, torch, value):
     launcher = Launcher(missed, types=(torch.Tensor,), fixed=("size", "mode"))
     launcher.add(plan_of(1), (one,), (), fixed={"mode": "a", "size": value})
     x = torch.ones(4, 8)
-    alike = ast.literal_eval(repr(value))  # an equal value, mostly a different object
+    alike = ast.literal_eval(repr(value))  # an equal value, usually a new object
     for keywords in ({"size": value, "mode": "a"}, {"mode": "a", "size": value}, {"size": alike, "mode": "a"}):
         assert launcher(x, **keywords) is None
     for other in (each for each in [*VALUES, *OTHERS] if each is not value):
@@ -537,7 +537,7 @@ def test_a_call_without_inputs_is_launched_on_the_device_that_the_framework_tell
 @pytest.mark.parametrize(
     ("arguments", "keywords"),
     [("x2w3", {}), ("xw3", {"alpha": 2}), ("x2w", {"n": 3}), ("xw", {"alpha": 2, "n": 3})],
-    ids=["by position", "the first by name", "the second by name", "by name"],
+    ids=["by position", "the first scalar by name", "the second scalar by name", "by name"],
 )
 def test_numbers_stand_between_tensors_or_are_keywords(null, torch, arguments, keywords):
     scalars, names = (Scalar("f32", "alpha"), Scalar("s32", "n")), ("alpha", "n")

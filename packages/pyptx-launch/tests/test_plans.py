@@ -169,7 +169,7 @@ def test_a_map_by_value_is_what_the_driver_encoded_with_the_address_of_the_launc
     assert second[:8] == (0x2340).to_bytes(8, "little")
     null.take()
     plan.launch((0, 0x9990), 0, 0)
-    assert null.take("cuTensorMapEncodeTiled") == [], "it was encoded again"
+    assert null.take("cuTensorMapEncodeTiled") == [], "the cached tensor map was encoded again"
 
 
 @pytest.mark.parametrize("address", [0x1008, 0x1004, 1])
@@ -190,7 +190,7 @@ def test_scalars_come_by_name_or_in_order_and_fall_back_on_the_plan(null):
     assert launched(null, plan, scalars={"n": 4, "alpha": 2}) == [f(2), i(4)]
     assert launched(null, plan, scalars=(1.5, 5)) == [f(1.5), i(5)]
     assert launched(null, plan, scalars={"n": 3}) == [f(0.5), i(3)], "a value stuck"
-    with pytest.raises(LaunchError, match="unknown scalar 'beta': it has alpha, n"):
+    with pytest.raises(LaunchError, match="unknown scalar 'beta'; known: alpha, n"):
         plan.launch((), 0, 0, {"beta": 1})
     with pytest.raises(LaunchError, match="missing value of a scalar"):
         plan.launch((), 0, 0, {"alpha": 1})

@@ -101,7 +101,7 @@ def test_what_kernels_may_still_use_stays_with_their_library(empty):
     gone = weakref.ref(memory)
     for module in keep:
         RETIRED.add(module._library, memory)
-        module._library = 0  # else the module would unload its library twice
+        module._library = 0  # else __del__ would retire the library a second time
     del memory, module, keep
     empty.set(events_pending=1)
     Module(image())
@@ -176,7 +176,7 @@ def test_threads_load_and_drop_modules_and_each_library_is_unloaded_once(empty):
         start.wait()
         for _ in range(100):
             loop = [Module(image())]
-            loop.append(loop)  # a cycle, which only garbage collection frees
+            loop.append(loop)  # a reference cycle, which only garbage collection frees
 
     threads = [threading.Thread(target=work) for _ in range(8)]
     before = gc.get_threshold()

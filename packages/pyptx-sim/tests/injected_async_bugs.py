@@ -95,109 +95,109 @@ REMOTE = (
 )
 
 COPIES = (
-    swap("a copy read before any wait", "read-before-wait", COPY + "\nFAULT" + USE + "\ncp.async.wait_all;",
-         USE + " // !\n", "cp.async.wait_all;\n"),
-    swap("a copy read by another warp after its own wait only", "read-before-wait",
+    swap("a cp.async destination read before any wait", "read-before-wait",
+         COPY + "\nFAULT" + USE + "\ncp.async.wait_all;", USE + " // !\n", "cp.async.wait_all;\n"),
+    swap("a cp.async destination read by a thread that waited only for its own copies", "read-before-wait",
          COPY + "\ncp.async.wait_all;\nFAULT", "ld.shared.u32 %r10, [%r7]; // !",
          "bar.sync 0;\nld.shared.u32 %r10, [%r7];"),
-    swap("a group that was never committed", "read-before-wait",
+    swap("cp.async copies that no thread commits to a group", "read-before-wait",
          COPY + "\nFAULT\ncp.async.wait_group 0;\n" + USE + "\ncp.async.wait_all;", "// !", "cp.async.commit_group;"),
-    swap("a wait that leaves one group too many", "read-before-wait",
+    swap("a cp.async.wait_group that leaves the group of the copies outstanding", "read-before-wait",
          COPY + "\ncp.async.commit_group;\ncp.async.wait_group FAULT\ncp.async.wait_all;",
          "1;\nld.shared.u32 %r10, [%r4]; // !", "0;\nld.shared.u32 %r10, [%r4];"),
-    swap("a store to the destination of a copy", "read-before-wait", "FAULT",
+    swap("a store to the destination of an outstanding cp.async", "read-before-wait", "FAULT",
          COPY + "\nst.shared.u32 [%r4], %r1; // !\ncp.async.wait_all;",
          COPY + "\ncp.async.wait_all;\nst.shared.u32 [%r4], %r1;"),
-    swap("a store to the source of a copy", "early-reuse", "FAULT",
+    swap("a store to the source of an outstanding cp.async", "early-reuse", "FAULT",
          COPY + "\nst.global.u32 [%rd4], %r1; // !\ncp.async.wait_all;",
          COPY + "\ncp.async.wait_all;\nst.global.u32 [%rd4], %r1;"),
-    swap("a stage refilled while other threads read it", "early-reuse",
+    swap("a cp.async over shared memory that other threads still read", "early-reuse",
          "st.shared.u32 [%r4], %r1;\nbar.sync 0;\nld.shared.u32 %r10, [%r7];\nFAULT\ncp.async.wait_all;",
          COPY + " // !", "bar.sync 0;\n" + COPY),
-    swap("two copies to one stage", "read-before-wait", COPY + "\nFAULT\ncp.async.wait_all;",
+    swap("two outstanding cp.async to one destination", "read-before-wait", COPY + "\nFAULT\ncp.async.wait_all;",
          COPY + " // !", "cp.async.wait_all;\n" + COPY),
-    swap("an arrival that does not follow the copies", "read-before-wait",
+    swap("an mbarrier arrival that does not wait for the thread's cp.async copies", "read-before-wait",
          INIT.replace("[bar], 1", "[bar], 64") + COPY + "\nFAULT" + wait() + USE + " // !\ncp.async.wait_all;",
          "mbarrier.arrive.shared.b64 _, [bar];\n", "cp.async.mbarrier.arrive.noinc.shared.b64 [bar];\n"),
-    swap("a wait at the mbarrier of one warp for the copies of another", "read-before-wait",
+    swap("a read of another warp's copies after a wait at the own warp's mbarrier only", "read-before-wait",
          "@%p0 mbarrier.init.shared.b64 [bar+8], 32;\n" + INIT.replace("[bar], 1", "[bar], 32") + COPY
          + "\nshr.u32 %r30, %r1, 5;\nmad.lo.u32 %r30, %r30, 8, %r5;\n"
          "cp.async.mbarrier.arrive.noinc.shared.b64 [%r30];\n" + wait()
          + "FAULTld.shared.u32 %r10, [%r7]; // !\ncp.async.wait_all;", "", wait(label="X", place="bar+8")),
-    swap("a thread that ends before its copy", "unfinished-copy", "FAULT", COPY + " // !",
+    swap("a thread that exits before its cp.async completes", "unfinished-copy", "FAULT", COPY + " // !",
          COPY + "\ncp.async.wait_all;"),
 )  # fmt: skip
 
 LOADS = (
-    swap("a bulk load read before the wait", "read-before-wait", INIT + LOAD + "FAULT" + wait(), USE + " // !\n", ""),
+    swap("bulk-copied bytes read too early", "read-before-wait", INIT + LOAD + "FAULT" + wait(), USE + " // !\n", ""),
     swap("a wait for the wrong parity", "read-before-wait",
          INIT + LOAD + "mov.u32 %r9, FAULT;\nV:\nmbarrier.try_wait.parity.shared.b64 %p1, [bar], %r9;\n@!%p1 bra V;\n"
          + USE + " // !\n" + wait(), "1", "0"),
-    swap("a tile read before the wait", "read-before-wait",
+    swap("bytes of a tensor copy read before the wait", "read-before-wait",
          INIT + "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 256;\n" + TILE + "FAULT" + wait(),
          USE + " // !\n", ""),
-    swap("fewer bytes expected than come", "deadlock", INIT + LOAD.replace("[bar], 256;", "[bar], FAULT;")
+    swap("fewer bytes expected than copied", "deadlock", INIT + LOAD.replace("[bar], 256;", "[bar], FAULT;")
          + wait(mark=" // !"), "128", "256"),
-    swap("more bytes expected than come", "deadlock", INIT + LOAD.replace("[bar], 256;", "[bar], FAULT;")
+    swap("more bytes expected than copied", "deadlock", INIT + LOAD.replace("[bar], 256;", "[bar], FAULT;")
          + wait(mark=" // !"), "512", "256"),
-    swap("the second of two copies not expected", "read-before-wait",
+    swap("a tx-count that lacks the bytes of the second copy", "read-before-wait",
          INIT + "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], FAULT;\n" + BULK + "[%r3], [%rd1], 128, [bar];\n"
          + BULK + "[%r3+128], [%rd1+128], 128, [bar];\n" + wait() + USE + " // !\n", "128", "256"),
-    swap("a stage reloaded while other threads read it", "early-reuse",
+    swap("a bulk copy over shared memory that other threads still read", "early-reuse",
          INIT + LOAD + wait() + "ld.shared.u32 %r10, [%r7];\nFAULT"
          "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 256;\n"
          + BULK + "[%r3], [%rd1], 256, [bar]; // !\n" + wait(1, "X"), "", "bar.sync 0;\n"),
-    swap("a load of global words that no fence showed", "missing-proxy-fence",
+    swap("a bulk copy of written global words after a proxy fence for shared memory only", "missing-proxy-fence",
          INIT + "st.global.u32 [%rd4], %r1;\nFAULT\nbar.sync 0;\n"
          "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 256;\n" + BULK + "[%r3], [%rd1], 256, [bar]; // !\n"
          + wait(), "fence.proxy.async.shared::cta;", "fence.proxy.async.global;"),
-    swap("a load over words without a proxy fence", "missing-proxy-fence",
+    swap("a bulk copy over written shared words without a proxy fence", "missing-proxy-fence",
          INIT + "st.shared.u32 [%r4], %r1;\nFAULT\nbar.sync 0;\n"
          "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 256;\n" + BULK + "[%r3], [%rd1], 256, [bar]; // !\n"
          + wait(), "", "fence.proxy.async;"),
-    swap("a load without a wait", "unfinished-copy", INIT + "FAULT",
+    swap("a bulk copy that no thread waits for", "unfinished-copy", INIT + "FAULT",
          "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 256;\n" + BULK + "[%r3], [%rd1], 256, [bar]; // !",
          LOAD + wait()),
-    swap("a tile of another rank", "tensor-map",
+    swap("a tensor copy of another rank than its tensor map", "tensor-map",
          INIT + "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 256;\nFAULT" + wait(),
          TILE.replace("2d", "3d").replace("{0, 0}", "{0, 0, 0}").replace(";\n", "; // !\n"), TILE),
-    swap("a load from between two pieces", "misaligned", INIT + "FAULT" + wait(),
+    swap("a bulk copy from an address that is not a multiple of 16", "misaligned", INIT + "FAULT" + wait(),
          LOAD.replace("[%rd1], 256, [bar];", "[%rd1+8], 256, [bar]; // !"), LOAD),
 )  # fmt: skip
 
 STORES = (
-    swap("a store of words that no fence showed", "missing-proxy-fence",
+    swap("a bulk store of written words without a proxy fence", "missing-proxy-fence",
          "st.shared.u32 [%r4], %r1;\nFAULTbar.sync 0;\n" + STORE + " // !\n" + DONE, "", FENCE),
-    swap("a store of words that threads have copied, without a proxy fence", "missing-proxy-fence",
+    swap("a bulk store of words that cp.async wrote, without a proxy fence", "missing-proxy-fence",
          COPY + "\ncp.async.wait_all;\nFAULTbar.sync 0;\n" + STORE + " // !\n" + DONE, "", FENCE),
-    swap("a tile of words that threads have copied, without a proxy fence", "missing-proxy-fence",
+    swap("a tensor store of words that cp.async wrote, without a proxy fence", "missing-proxy-fence",
          COPY + "\ncp.async.wait_all;\nFAULTbar.sync 0;\n" + BOX + " // !\n" + DONE, "", FENCE),
-    swap("a fence before the wait for the copies that it covers", "missing-proxy-fence",
+    swap("a proxy fence before the wait for the cp.async copies, not after it", "missing-proxy-fence",
          COPY + "\nFAULTbar.sync 0;\n" + STORE + " // !\n" + DONE, FENCE + "cp.async.wait_all;\n",
          "cp.async.wait_all;\n" + FENCE),
-    swap("a tile of words without a proxy fence", "missing-proxy-fence",
+    swap("a tensor store of written words without a proxy fence", "missing-proxy-fence",
          "st.shared.u32 [%r4], %r1;\nFAULTbar.sync 0;\n" + BOX + " // !\n" + DONE, "", FENCE),
-    swap("a fence for the wrong space", "missing-proxy-fence",
+    swap("a proxy fence for the wrong state space", "missing-proxy-fence",
          "st.shared.u32 [%r4], %r1;\nFAULTbar.sync 0;\n" + BOX + " // !\n" + DONE,
          "fence.proxy.async.global;\n", FENCE),
-    swap("a store before all have written", "shared-race",
+    swap("a bulk store before the other warp has written its words", "shared-race",
          "st.shared.u32 [%r4], %r1;\n" + FENCE + "FAULT" + STORE + " // !\n" + DONE, "bar.warp.sync -1;\n",
          "bar.sync 0;\n"),
-    swap("a reduction of words that no fence showed", "missing-proxy-fence",
+    swap("a bulk reduction of written words without a proxy fence", "missing-proxy-fence",
          "st.shared.u32 [%r4], %r1;\nFAULTbar.sync 0;\n"
          "@%p0 cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%rd2], [%r3], 256; // !\n" + DONE,
          "", FENCE),
-    swap("a buffer written again while it is stored", "early-reuse",
+    swap("a buffer overwritten while a bulk store reads it", "early-reuse",
          "st.shared.u32 [%r4], %r1;\n" + FENCE + "bar.sync 0;\n" + STORE + "\n@%p0 cp.async.bulk.commit_group;\nFAULT"
          "bar.sync 0;\nst.shared.u32 [%r4], %r1; // !\n@%p0 cp.async.bulk.wait_group 0;\n",
          "", "@%p0 cp.async.bulk.wait_group.read 0;\n"),
-    swap("a result read when only its source is free", "read-before-wait",
+    swap("a bulk store's destination read after a wait for the source reads only", "read-before-wait",
          "st.shared.u32 [%r4], %r1;\n" + FENCE + "bar.sync 0;\n" + STORE + "\n@%p0 cp.async.bulk.commit_group;\n"
          "@%p0 cp.async.bulk.wait_groupFAULT 0;\n@%p0 ld.global.u32 %r10, [%rd2]; // !\n", ".read", ""),
     swap("a bulk store of words that other lanes may still write", "lane-race",
          "st.shared.u32 [%r4], %r1;\n" + FENCE + "FAULT" + STORE.replace("256", "128") + " // !\n" + DONE,
          "", "bar.warp.sync -1;\n"),
-    swap("a block that ends while its memory is stored", "unfinished-copy",
+    swap("a CTA that exits while a bulk store reads its shared memory", "unfinished-copy",
          "st.shared.u32 [%r4], %r1;\n" + FENCE + "bar.sync 0;\nFAULT",
          STORE + " // !\n@%p0 cp.async.bulk.commit_group;",
          STORE + "\n@%p0 cp.async.bulk.commit_group;\n@%p0 cp.async.bulk.wait_group.read 0;"),
@@ -208,81 +208,81 @@ BARRIERS = (
          "FAULT\n@%p0 mbarrier.arrive.shared.b64 _, [bar]; // !", "", "@%p0 mbarrier.init.shared.b64 [bar], 1;"),
     swap("an mbarrier initialized twice", "mbarrier-reinit", INIT + "FAULT",
          "@%p0 mbarrier.init.shared.b64 [bar], 1; // !", "@%p0 mbarrier.init.shared.b64 [bar+8], 1;"),
-    swap("an init not ordered before the other warp", "mbarrier-init-race",
+    swap("an mbarrier.init not ordered before the other warp's arrivals", "mbarrier-init-race",
          "@%p0 mbarrier.init.shared.b64 [bar], 64; // !\nFAULTmbarrier.arrive.shared.b64 _, [bar];\n" + wait(),
          "bar.warp.sync -1;\n", "bar.sync 0;\n"),
-    swap("an init without a proxy fence before a copy", "missing-proxy-fence",
+    swap("no proxy fence between mbarrier.init and a bulk copy", "missing-proxy-fence",
          "@%p0 mbarrier.init.shared.b64 [bar], 1; // !\nFAULTbar.sync 0;\n" + LOAD + wait(), "",
          "@%p0 fence.proxy.async.shared::cta;\n"),
     swap("an mbarrier invalidated before other threads have waited", "mbarrier-inval",
          INIT + "@%p0 mbarrier.arrive.shared.b64 _, [bar];\n" + wait()
          + "FAULT@%p0 mbarrier.inval.shared.b64 [bar]; // !",
          "", "bar.sync 0;\n"),
-    swap("a wait with an unread result", "unchecked-mbarrier-wait",
+    swap("an mbarrier.try_wait whose result no instruction reads", "unchecked-mbarrier-wait",
          INIT + "@%p0 mbarrier.arrive.shared.b64 _, [bar];\nW:\n"
          "mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0; // !\nFAULT", "", "@!%p1 bra W;\n"),
-    swap("fewer arrivals expected than arrive", "mbarrier-phase",
+    swap("an arrival count below the number of arrivals", "mbarrier-phase",
          INIT.replace("[bar], 1", "[bar], FAULT") + "mbarrier.arrive.shared.b64 _, [bar]; // !\nbar.sync 0;\n" + wait(),
          "16", "64"),
-    swap("more arrivals expected than come", "deadlock",
+    swap("an arrival count above the number of arrivals", "deadlock",
          INIT.replace("[bar], 1", "[bar], FAULT") + "mbarrier.arrive.shared.b64 _, [bar];\n" + wait(mark=" // !"),
          "65", "64"),
-    swap("an arrival of too much at once", "mbarrier-arrival-count", INIT + "FAULT",
+    swap("an arrival with a count above the pending count", "mbarrier-arrival-count", INIT + "FAULT",
          "@%p0 mbarrier.arrive.shared.b64 _, [bar], 2; // !", "@%p0 mbarrier.arrive.shared.b64 _, [bar], 1;"),
-    swap("more bytes than an mbarrier counts", "mbarrier-tx-count", INIT + "@%p0 mbarrier.expect_tx.shared.b64 FAULT",
-         "[bar], 2000000; // !", "[bar], 2000;"),
-    swap("a wait with an old state", "mbarrier-phase",
+    swap("a tx-count above the limit of an mbarrier", "mbarrier-tx-count",
+         INIT + "@%p0 mbarrier.expect_tx.shared.b64 FAULT", "[bar], 2000000; // !", "[bar], 2000;"),
+    swap("an mbarrier.test_wait with the state of an earlier phase", "mbarrier-phase",
          INIT + "@%p0 mbarrier.arrive.shared.b64 %rd10, [bar];\n" + wait() + "bar.sync 0;\n"
          "@%p0 mbarrier.arrive.shared.b64 %rd11, [bar];\n" + wait(1, "X")
          + "@%p0 mbarrier.test_wait.shared.b64 %p2, [bar], FAULT\n@%p0 selp.u32 %r10, 1, 0, %p2;",
          "%rd10; // !", "%rd11;"),
-    swap("an mbarrier that ends under its waiters", "mbarrier-inval",
+    swap("an mbarrier invalidated while threads wait at it", "mbarrier-inval",
          INIT + "setp.ge.u32 %p3, %r1, 32;\n@%p3 bra WAITS;\nmov.u32 %r30, 0;\nSPIN:\nadd.u32 %r30, %r30, 1;\n"
          "setp.lt.u32 %p4, %r30, 40;\n@%p4 bra SPIN;\nFAULT\n@%p0 mbarrier.arrive.shared.b64 _, [bar];\nbra END;\n"
          "WAITS:\n" + wait() + "END:\n", "@%p0 mbarrier.inval.shared.b64 [bar]; // !\n@%p0 mbarrier.init.shared.b64 "
          "[bar], 1;", ""),
-    swap("a word stored over an mbarrier", "mbarrier-as-data",
+    swap("an mbarrier overwritten by an ordinary store", "mbarrier-as-data",
          INIT + "@%p0 st.shared.u32 [FAULT], %r1; // !\nbar.sync 0;\n", "bar+4", "bar+8"),
-    swap("an mbarrier loaded as a word", "mbarrier-as-data",
+    swap("an mbarrier read by an ordinary load", "mbarrier-as-data",
          "@%p0 st.shared.v2.b64 [bar], {%rd1, %rd2};\nbar.sync 0;\n" + INIT
          + "ld.shared.b64 %rd10, [FAULT]; // !\n", "bar", "bar+8"),
-    swap("a vector that reaches into an mbarrier", "mbarrier-as-data",
+    swap("a vector store that overlaps an mbarrier", "mbarrier-as-data",
          INIT.replace("[bar]", "[bar+8]") + "@%p0 st.shared.vFAULT; // !\nbar.sync 0;\n",
          "4.u32 [bar], {%r1, %r1, %r1, %r1}", "2.u32 [bar], {%r1, %r1}"),
-    swap("words stored where an mbarrier has not ended", "mbarrier-as-data",
+    swap("a store over an mbarrier that no thread has invalidated", "mbarrier-as-data",
          INIT + "@%p0 mbarrier.arrive.shared.b64 _, [bar];\n" + wait() + "bar.sync 0;\n"
          "FAULT@%p0 st.shared.u64 [bar], %rd1; // !\n", "", "@%p0 mbarrier.inval.shared.b64 [bar];\n"),
-    swap("a copy that lands on its own mbarrier", "mbarrier-as-data",
+    swap("a bulk copy whose destination overlaps its own mbarrier", "mbarrier-as-data",
          INIT + "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 32;\n"
          + BULK + "[FAULT], [%rd1], 32, [bar]; // !\n" + wait(), "s+4080", "s+4064"),
 )  # fmt: skip
 
 CLUSTERS = (
-    swap("an arrival at a block that may not be ready", "mbarrier-init-race",
+    swap("an arrival at a peer CTA's mbarrier that may be uninitialized", "mbarrier-init-race",
          "@%p0 mbarrier.init.shared.b64 [bar], 1; // !\nFAULTmapa.shared::cluster.u32 %r20, %r5, %r6;\n"
          "@%p0 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r20];\n" + SYNC,
          "bar.sync 0;\n",
          "fence.mbarrier_init.release.cluster;\nbarrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;\n",
          blocks=2),
-    swap("an init that no fence shows to the cluster", "mbarrier-init-race",
+    swap("no fence.mbarrier_init between mbarrier.init and a peer CTA's arrival", "mbarrier-init-race",
          "@%p0 mbarrier.init.shared.b64 [bar], 1; // !\nFAULTbarrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;\n"
          "mapa.shared::cluster.u32 %r20, %r5, %r6;\n"
          "@%p0 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r20];\n" + SYNC,
          "", "fence.mbarrier_init.release.cluster;\n", blocks=2),
-    swap("another CTA's words read without a barrier", "shared-race",
+    swap("a peer CTA's words read without a cluster barrier", "shared-race",
          REMOTE + "st.shared.u32 [%r4], %r1;\nFAULTld.shared::cluster.u32 %r10, [%r21]; // !\n" + SYNC,
          "bar.sync 0;\n", SYNC, blocks=2),
-    swap("words sent after a relaxed barrier", "shared-race",
+    swap("words stored to a peer CTA before a relaxed cluster barrier", "shared-race",
          REMOTE + "st.shared::cluster.u32 [%r21], %r1;\nbarrier.cluster.arriveFAULT;\nbarrier.cluster.wait;\n"
          + USE + " // !\n" + SYNC, ".relaxed", ".release", blocks=2),
-    swap("words sent to a CTA that may not have started", "cluster-cta-not-started",
+    swap("a store to a CTA that may not have started", "cluster-cta-not-started",
          "mapa.shared::cluster.u32 %r21, %r4, %r6;\nFAULTst.shared::cluster.u32 [%r21], %r1; // !\n" + SYNC,
          "", SYNC, blocks=2),
-    swap("an arrival at a block that may not have started", "cluster-cta-not-started",
+    swap("an arrival at the mbarrier of a CTA that may not have started", "cluster-cta-not-started",
          INIT + "fence.mbarrier_init.release.cluster;\nmapa.shared::cluster.u32 %r20, %r5, %r6;\nFAULT"
          "@%p0 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r20]; // !\n" + SYNC,
          "", SYNC, blocks=2),
-    swap("a multicast to a block that may not have started", "cluster-cta-not-started",
+    swap("a multicast to a CTA that may not have started", "cluster-cta-not-started",
          INIT + "fence.mbarrier_init.release.cluster;\nFAULT"
          "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 256;\nsetp.eq.and.u32 %p3, %r2, 0, %p0;\n"
          "@%p3 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
@@ -293,33 +293,33 @@ CLUSTERS = (
          "POLL:\nld.relaxed.gpu.global.u32 %r10, [%rd2];\nsetp.eq.u32 %p3, %r10, 0;\n@%p3 bra POLL;\nMET:\n"
          "FAULTsetp.eq.u32 %p4, %r1, 1;\n@%p4 st.shared::cluster.u32 [%r21], %r1; // !\nEND:\n" + SYNC,
          "", "bar.warp.sync -1;\n", blocks=2),
-    swap("a block that ends while others read it", "cluster-cta-exited",
+    swap("a read of shared memory of a peer CTA that may have exited", "cluster-cta-exited",
          REMOTE + "st.shared.u32 [%r4], %r1;\n" + SYNC + "ld.shared::cluster.u32 %r10, [%r21]; // !\nFAULT",
          "", SYNC, blocks=2),
-    swap("a block that ends while others arrive at it", "cluster-cta-exited",
+    swap("an arrival at the mbarrier of a peer CTA that may have exited", "cluster-cta-exited",
          REMOTE + "@%p0 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r20]; // !\nFAULT",
          "", SYNC, blocks=2),
-    swap("a block that ends while one lane of two arrives at it", "cluster-cta-exited",
+    swap("an arrival by one of two lanes at the mbarrier of a CTA that may have exited", "cluster-cta-exited",
          "@%p0 mbarrier.init.shared.b64 [bar+8], 8;\n@%p0 mbarrier.init.shared.b64 [bar+16], 1;\n" + REMOTE
          + "setp.eq.u32 %p2, %r1, 1;\n@%p0 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r20+8]; // !\n"
          "FAULT@%p2 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r20+8];\n"
          "@%p2 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r20+16];\n" + wait(place="bar+16"),
          "", "bar.warp.sync -1;\n", blocks=2),
-    swap("a wait that no arrival precedes", "barrier-divergence",
+    swap("a barrier.cluster.wait without a preceding arrival", "barrier-divergence",
          "FAULTbarrier.cluster.wait; // !\n", "", "barrier.cluster.arrive;\n", blocks=2),
-    swap("two arrivals and one wait", "barrier-divergence",
+    swap("two barrier.cluster.arrive before one wait", "barrier-divergence",
          "barrier.cluster.arrive;\nFAULTbarrier.cluster.arrive; // !\nbarrier.cluster.wait;\n", "",
          "barrier.cluster.wait;\n", blocks=2),
-    swap("words sent and not waited for", "read-before-wait",
+    swap("st.async words read after a wait that does not expect their bytes", "read-before-wait",
          REMOTE + "@%p0 mbarrier.arriveFAULT\nst.async.shared::cluster.mbarrier::complete_tx::bytes.u32 "
          "[%r21], %r1, [%r20];\n" + wait() + USE + " // !\n" + SYNC,
          ".shared.b64 _, [bar];", ".expect_tx.shared.b64 _, [bar], 256;", blocks=2),
-    swap("a multicast over words that the other block still reads", "early-reuse",
+    swap("a multicast over words that the peer CTA still reads", "early-reuse",
          REMOTE + "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 256;\nst.shared.u32 [%r4], %r1;\n"
          "fence.proxy.async;\n" + SYNC + "ld.shared.u32 %r10, [%r7];\nFAULTsetp.eq.and.u32 %p3, %r2, 0, %p0;\n"
          "@%p3 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
          "[%r3], [%rd1], 256, [bar], %h1; // !\n" + wait() + SYNC, "bar.sync 0;\n", SYNC, blocks=2),
-    swap("a load that signals another CTA's mbarrier", "mbarrier-wrong-cta",
+    swap("a bulk copy that signals another CTA's mbarrier", "mbarrier-wrong-cta",
          REMOTE + "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 256;\n" + SYNC
          + BULK + "[%r3], [%rd1], 256, [FAULT]; // !\n" + wait() + SYNC, "%r20", "%r5", blocks=2),
 )  # fmt: skip

@@ -77,17 +77,17 @@ MEMORY = (
         "[%rd4];",
     ),
     swap(
-        "a store before the beginning", "out-of-bounds", "st.global.u32 FAULT", "[%rd5+-4], %r1; // !", "[%rd5], %r1;"
+        "a store below the buffer `b`", "out-of-bounds", "st.global.u32 FAULT", "[%rd5+-4], %r1; // !", "[%rd5], %r1;"
     ),
     swap(
-        "a vector store across the end",
+        "a vector store across the end of an array",
         "out-of-bounds",
         "setp.ne.u32 %p2, %r1, 0;\n@%p2 ret;\nst.global.v4.u32 FAULT",
         "[%rd2+248], {%r1, %r1, %r1, %r1}; // !",
         "[%rd2+240], {%r1, %r1, %r1, %r1};",
     ),
     swap(
-        "an atomic past the end", "out-of-bounds", "red.global.add.u32 FAULT", "[%rd2+4096], 1; // !", "[%rd2+252], 1;"
+        "an atomic past an array", "out-of-bounds", "red.global.add.u32 FAULT", "[%rd2+4096], 1; // !", "[%rd2+252], 1;"
     ),
     swap(
         "a load from address zero",
@@ -97,63 +97,63 @@ MEMORY = (
         "%rd1;\nld.global.u32 %r10, [%rd9];",
     ),
     swap(
-        "a generic load from nowhere",
+        "a generic load past the end of every array",
         "out-of-bounds",
         "cvta.global.u64 %rd9, %rd4;\nFAULT",
         "ld.u32 %r10, [%rd9+1024]; // !",
         "ld.u32 %r10, [%rd9];",
     ),
     swap(
-        "a shared store past the end",
+        "a store past the end of shared memory",
         "out-of-bounds",
         "FAULT",
         "st.shared.u32 [%r5+1020], %r1; // !",
         "st.shared.u32 [%r5+512], %r1;",
     ),
     swap(
-        "a shared load before the beginning",
+        "a load before the start of shared memory",
         "out-of-bounds",
         "st.shared.u32 [%r5], %r1;\nFAULT",
         "ld.shared.u32 %r10, [%r5+-8]; // !",
         "ld.shared.u32 %r10, [%r5];",
     ),
     swap(
-        "a table read past its end",
+        "a load past the end of a constant array",
         "out-of-bounds",
         "mov.u64 %rd9, table;\nand.b32 %r10, %r1, 3;\nmul.wide.u32 %rd10, %r10, 4;\nadd.s64 %rd9, %rd9, %rd10;\nFAULT",
         "ld.const.u32 %r11, [%rd9+64]; // !",
         "ld.const.u32 %r11, [%rd9];",
     ),
     swap(
-        "a local store past the frame",
+        "a store past the end of local memory",
         "out-of-bounds",
         "mov.u64 %rd9, frame;\nFAULT",
         "st.local.u32 [%rd9+4096], %r1; // !",
         "st.local.u32 [%rd9+60], %r1;",
     ),
     swap(
-        "a load between two words",
+        "a load at a misaligned address",
         "misaligned",
         "FAULT\nst.global.u32 [%rd5], %r10;",
         "ld.global.u32 %r10, [%rd1+2]; // !",
         "ld.global.u32 %r10, [%rd1+4];",
     ),
     swap(
-        "a vector load from a word",
+        "a vector load at an address aligned for one word only",
         "misaligned",
         "FAULT",
         "ld.global.v4.u32 {%r10, %r11, %r12, %r13}, [%rd1+4]; // !",
         "ld.global.v4.u32 {%r10, %r11, %r12, %r13}, [%rd1+16];",
     ),
     swap(
-        "a shared double at a word",
+        "a 64-bit store to shared memory at a 4-byte aligned address",
         "misaligned",
         "mov.u64 %rd9, 1;\nsetp.ne.u32 %p2, %r1, 0;\n@%p2 ret;\nFAULT",
         "st.shared.u64 [%r3+4], %rd9; // !",
         "st.shared.u64 [%r3+8], %rd9;",
     ),
     swap(
-        "an atomic between two words",
+        "an atomic at a misaligned address",
         "misaligned",
         "FAULT",
         "red.global.add.u32 [%rd2+2], 1; // !",
@@ -177,35 +177,35 @@ UNINITIALISED = (
         "selp.u32 %r11, 1, 0, %p2;\nadd.u32 %r10, %r11, 1;\nst.global.u32 [%rd5], %r10;",
     ),
     swap(
-        "an address never computed",
+        "an address register never written",
         "uninitialized-register",
         "FAULT",
         "st.global.u32 [%rd12], %r1; // !",
         "mov.u64 %rd12, %rd5;\nst.global.u32 [%rd12], %r1;",
     ),
     swap(
-        "a predicate never set",
+        "a predicate register never written",
         "uninitialized-register",
         "FAULT",
         "selp.u32 %r10, 1, 0, %p5; // !\nst.global.u32 [%rd5], %r10;",
         "setp.eq.u32 %p5, %r1, 0;\nselp.u32 %r10, 1, 0, %p5;\nst.global.u32 [%rd5], %r10;",
     ),
     swap(
-        "shared memory never stored",
+        "a load of shared memory that no thread has written",
         "uninitialized-memory",
         "FAULT",
         "ld.shared.u32 %r10, [%r5]; // !\nst.global.u32 [%rd5], %r10;",
         "st.shared.u32 [%r5], %r1;\nld.shared.u32 %r10, [%r5];\nst.global.u32 [%rd5], %r10;",
     ),
     swap(
-        "a shared row stored by even threads only",
+        "words of shared memory written by even threads only",
         "uninitialized-memory",
         "and.b32 %r10, %r1, 1;\nsetp.eq.u32 %p2, %r10, 0;\nFAULT",
         "@%p2 st.shared.u32 [%r5], %r1;\nld.shared.u32 %r11, [%r5]; // !\nst.global.u32 [%rd5], %r11;",
         "@%p2 st.shared.u32 [%r5], %r1;\n@%p2 ld.shared.u32 %r11, [%r5];\n@%p2 st.global.u32 [%rd5], %r11;",
     ),
     swap(
-        "a frame read before it is written",
+        "local memory read before it is written",
         "uninitialized-memory",
         "mov.u64 %rd9, frame;\nFAULT",
         "ld.local.u32 %r10, [%rd9+8]; // !\nst.global.u32 [%rd5], %r10;",
@@ -229,35 +229,35 @@ BARRIERS = (
         "bar.sync 0;\n@%p1 ret;",
     ),
     swap(
-        "two warps at two barriers",
+        "two warps that wait at different barriers",
         "deadlock",
         "FAULT",
         "@%p1 bra first;\nbar.sync 1;\nbra over;\nfirst:\nbar.sync 2; // !\nover:",
         "@%p1 bra first;\nbar.sync 1;\nbra over;\nfirst:\nbar.sync 1;\nover:",
     ),
     swap(
-        "a barrier for more threads than come",
+        "a barrier for more threads than arrive",
         "deadlock",
         "@!%p1 bra over;\nFAULT\nover:",
         "bar.sync 1, 64; // !",
         "bar.sync 1, 32;",
     ),
     swap(
-        "a consumer at another barrier than its producer",
+        "a consumer waits at another barrier than its producer arrives at",
         "deadlock",
         "@%p1 bra consumer;\nbar.arrive 1, 64;\nbra over;\nconsumer:\nFAULT\nover:",
         "bar.sync 2, 64; // !",
         "bar.sync 1, 64;",
     ),
     swap(
-        "words written after an arrival",
+        "words written after the bar.arrive that should release them",
         "shared-race",
         "@!%p1 bra consumer;\nFAULT\nbra over;\nconsumer:\nbar.sync 1, 64;\nld.shared.u32 %r11, [%r5+-128]; // !\nover:",
         "bar.arrive 1, 64;\nst.shared.u32 [%r5], %r1;",
         "st.shared.u32 [%r5], %r1;\nbar.arrive 1, 64;",
     ),
     swap(
-        "words read after an arrival",
+        "words read after a bar.arrive, which does not wait for their writer",
         "shared-race",
         "@!%p1 bra consumer;\nbar.FAULT 1, 64;\nld.shared.u32 %r11, [%r5+128]; // !\nbra over;\nconsumer:\n"
         "st.shared.u32 [%r5], %r1;\nbar.sync 1, 64;\nover:",
@@ -265,35 +265,35 @@ BARRIERS = (
         "sync",
     ),
     swap(
-        "a barrier for fewer threads than arrive",
+        "a bar.arrive and a bar.sync with different thread counts",
         "barrier-divergence",
         "@%p1 bra consumer;\nbar.arrive 1, 64;\nbra over;\nconsumer:\nFAULT\nover:",
         "bar.sync 1, 96; // !",
         "bar.sync 1, 64;",
     ),
     swap(
-        "a warp that arrives twice",
+        "a warp that arrives twice in one phase of a barrier",
         "barrier-divergence",
         "@%p1 bra consumer;\nFAULT\nbra over;\nconsumer:\nbar.sync 1, 64;\nbar.sync 2, 64;\nover:",
         "bar.arrive 2, 64;\nbar.arrive 2, 64; // !",
         "bar.arrive 1, 64;\nbar.arrive 2, 64;",
     ),
     swap(
-        "a lane at a barrier of others",
+        "a lane that executes bar.warp.sync with the membermask of other lanes",
         "membermask-mismatch",
         "FAULT",
         "bar.warp.sync 0x0000ffff; // !",
         "bar.warp.sync -1;",
     ),
     swap(
-        "lanes elected by others",
+        "lanes that execute elect.sync with the membermask of other lanes",
         "membermask-mismatch",
         "FAULT",
         "elect.sync %r10|%p2, 0x0000ffff; // !",
         "elect.sync %r10|%p2, -1;",
     ),
     swap(
-        "a flag that no thread sets",
+        "a polled flag that no thread sets",
         "deadlock",
         "FAULT\nspin:\nld.volatile.global.u32 %r10, [%rd2];\nsetp.eq.u32 %p2, %r10, 0;\n@%p2 bra spin;",
         "// !",
@@ -331,28 +331,28 @@ RACES = (
         "@%p1 st.shared.u32 [%r10], %r1;",
     ),
     swap(
-        "a named barrier that only one warp meets",
+        "a named barrier at which only one warp waits",
         "shared-race",
         "st.shared.u32 [%r5], %r1;\nFAULT\nxor.b32 %r10, %r4, 252;\nadd.u32 %r10, %r3, %r10;\nld.shared.u32 %r11, [%r10]; // !",
         "@%p1 bar.sync 1, 32;",
         "bar.sync 1, 64;",
     ),
     swap(
-        "a plain store among atomics",
+        "a plain store that races with atomics",
         "shared-race",
         "setp.eq.u32 %p2, %r1, 0;\n@%p2 st.shared.u32 [%r3], 0;\nFAULT\natom.shared.add.u32 %r10, [%r3], 1;",
         "// !",
         "bar.sync 0;",
     ),
     swap(
-        "a warp-mate's word read too soon",
+        "another lane's word read without bar.warp.sync",
         "lane-race",
         "st.shared.u32 [%r5], %r1;\nFAULT",
         "xor.b32 %r10, %r4, 4;\nadd.u32 %r10, %r3, %r10;\nld.shared.u32 %r11, [%r10]; // !",
         "bar.warp.sync -1;\nxor.b32 %r10, %r4, 4;\nadd.u32 %r10, %r3, %r10;\nld.shared.u32 %r11, [%r10];",
     ),
     swap(
-        "a warp-mate's word overwritten too soon",
+        "a word overwritten before another lane has read it",
         "lane-race",
         "st.shared.u32 [%r5], %r1;\nbar.sync 0;\nxor.b32 %r10, %r4, 4;\nadd.u32 %r10, %r3, %r10;\nld.shared.u32 %r11, [%r10];\nFAULT",
         "st.shared.u32 [%r5], %r11; // !",
@@ -373,7 +373,7 @@ RACES = (
         "xor.b32 %r10, %r4, 4;\nadd.u32 %r10, %r3, %r10;\nld.shared.u32 %r11, [%r10];",
     ),
     swap(
-        "two blocks that store to one array",
+        "two CTAs that store to one array",
         "global-race",
         "FAULT",
         "st.global.u32 [%rd5], %r2; // !",
@@ -395,7 +395,7 @@ RACES = (
         "ld.global.u32 %r10, [%rd5];",
     ),
     swap(
-        "a global exchange without a barrier",
+        "words of global memory exchanged without a barrier",
         "global-race",
         "st.global.u32 [%rd5], %r1;\nsub.s64 %rd9, %rd2, %rd3;\nFAULT",
         "ld.global.u32 %r10, [%rd9+252]; // !",
@@ -409,7 +409,7 @@ RACES = (
         "red.global.add.u32 [%rd2], 1;",
     ),
     swap(
-        "the first and the last of many blocks store to one word",
+        "the first and the last of many CTAs store to one word",
         "global-race",
         "setp.ne.u32 %p2, %r1, 0;\n@%p2 ret;\nsetp.eq.u32 %p3, %r2, 0;\nsetp.eq.or.u32 %p4, %r2, 599, %p3;\nFAULT",
         "@%p4 st.global.u32 [%rd2], %r2; // !",
@@ -417,7 +417,7 @@ RACES = (
         blocks=600,
     ),
     swap(
-        "a message without a fence",
+        "data written before an atomic flag, without a fence",
         "global-race",
         """
         setp.ne.u32 %p2, %r1, 0;
@@ -540,12 +540,12 @@ STRONG = (
         "red.release.gpu.global.add.u32 [%rd2], 1;",
     ),
     message(
-        "a fence after the flag",
+        "a fence after the store to the flag, not before it",
         "st.relaxed.gpu.global.u32 [%rd2], 1;\nfence.acq_rel.gpu;",
         "fence.acq_rel.gpu;\nst.relaxed.gpu.global.u32 [%rd2], 1;",
     ),
     message(
-        "a fence that only a load follows",
+        "a fence before a load and a weak store to the flag",
         "fence.acq_rel.gpu;\nld.relaxed.gpu.global.u32 %r9, [%rd2];\nst.global.u32 [%rd2], 1;",
         "fence.sc.gpu;\nst.relaxed.gpu.global.u32 [%rd2], 1;",
     ),
@@ -575,14 +575,14 @@ def sizes_inside(title: str, rule: str, thread: int) -> Injected:
 
 # Morally strong operations that overlap must overlap completely. Manual: "Morally strong operations".
 SIZES = (
-    sizes("atomics of two sizes", "atom.global.add.u32 %r10, [%rd2], 1; // !", WIDE),
+    sizes("atomics of two sizes on one word", "atom.global.add.u32 %r10, [%rd2], 1; // !", WIDE),
     sizes(
         "an atomic on the upper half of another atomic's word",
         "atom.global.add.u32 %r10, [%rd2+4], 1; // !",
         "atom.global.add.u32 %r10, [%rd2+8], 1;",
     ),
     sizes(
-        "reductions of two sizes",
+        "reductions of two sizes on one word",
         "red.global.add.u32 [%rd2], 1; // !",
         "red.global.add.u64 [%rd2], %rd10;",
         "red.global.add.u64 [%rd2], %rd10;",
@@ -662,13 +662,13 @@ SCOPES = (
         blocks=3,
     ),
     swap(
-        "a plain store to a counter of CTA scope",
+        "a plain store to a counter that atomics of CTA scope update",
         "global-race",
         "setp.ne.u32 %p2, %r6, 0;\n@%p2 ret;\nFAULT\natom.relaxed.cta.global.add.u32 %r10, [%rd2], 1;",
         "st.global.u32 [%rd2], 1; // !",
         "st.relaxed.cta.global.u32 [%rd2], 1;",
     ),
-    swap("no fence within a CTA", "global-race", INSIDE, RAISED, f"fence.acq_rel.cta;\n{RAISED}"),
+    swap("a relaxed flag without a fence, in one CTA", "global-race", INSIDE, RAISED, f"fence.acq_rel.cta;\n{RAISED}"),
 )
 
 # A case: a write races with an earlier reader, but is ordered after the last reader.

@@ -43,7 +43,7 @@ MATRICES = (
         "bar.sync 0;",
     ),
     swap(
-        "a row of a matrix that is not aligned",
+        "a row address of ldmatrix that is not a multiple of 16",
         "misaligned",
         f"""{FILL}
         bar.sync 0;
@@ -53,7 +53,7 @@ MATRICES = (
         "[%r8];",
     ),
     swap(
-        "rows of a matrix that nothing has stored",
+        "an ldmatrix of rows that no thread has written",
         "uninitialized-memory",
         f"""
         {ROWS}
@@ -66,7 +66,7 @@ MATRICES = (
         "st.shared.u32 [%r5], %r1;",
     ),
     swap(
-        "a row of a matrix past the end of shared memory",
+        "a row address of ldmatrix past the end of shared memory",
         "out-of-bounds",
         f"""{FILL}
         bar.sync 0;
@@ -76,7 +76,7 @@ MATRICES = (
         "[%r8];",
     ),
     swap(
-        "a product by half a warp",
+        "an MMA that half of a warp executes",
         "membermask-mismatch",
         f"""
         setp.lt.u32 %p2, %r6, FAULT
@@ -86,7 +86,7 @@ MATRICES = (
         "32;",
     ),
     swap(
-        "a product by a warp of which a lane has exited",
+        "an MMA in a warp of which one lane has exited",
         "membermask-mismatch",
         f"""
         setp.eq.u32 %p2, %r6, FAULT
@@ -97,7 +97,7 @@ MATRICES = (
         "32;",
     ),
     swap(
-        "an accumulator that was never cleared",
+        "an accumulator register that was never written",
         "uninitialized-register",
         f"""
         FAULT
@@ -108,7 +108,7 @@ MATRICES = (
         "mov.u32 %r10, 0; mov.u32 %r11, 0;",
     ),
     swap(
-        "metadata whose places do not grow",
+        "sparse metadata whose column indices do not increase",
         "sparse-metadata",
         f"""
         mov.u32 %r20, 0;
@@ -120,7 +120,7 @@ MATRICES = (
         "0xe9c84e84;",
     ),
     swap(
-        "metadata that tells no place among two",
+        "sparse metadata for tf32 with an invalid 4-bit value",
         "sparse-metadata",
         """
         mov.u32 %r20, 0;

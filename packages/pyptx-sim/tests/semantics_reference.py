@@ -51,7 +51,7 @@ def form_of(text: str) -> Bound:
     instruction = parse_instruction(text)
     form = bound(instruction, lambda _name: "")
     if form is None:
-        raise NoSemantics(instruction, "no row of the instruction table has this form of it")
+        raise NoSemantics(instruction, "no row of the instruction table has this form")
     return form
 
 
@@ -63,11 +63,11 @@ def bind(text: str) -> Operation:
         rows = _ROWS.get(".".join(instruction.opcode[:count]))
         if rows is not None:
             return operation_of(rows, form)
-    raise LookupError(f"no row for {text}")
+    raise LookupError(f"no semantics row for {text}")
 
 
 def by_opcode(cases: Sequence[tuple[Any, ...]]) -> list[Any]:
-    """Return cases as parameters, with their first element (an opcode) as id; those of Blackwell are marked."""
+    """Return cases as pytest parameters with the opcode (first element) as id; Blackwell opcodes are marked."""
     newer = re.compile(r"kind::f8f6f4|ordered_metadata.*\.f16\.e4m3\.e5m2\.f16$")
     marks = ([pytest.mark.blackwell] if newer.search(case[0]) else [] for case in cases)
     return [pytest.param(*case, marks=each, id=case[0]) for case, each in zip(cases, marks, strict=True)]
@@ -131,7 +131,7 @@ def run(text: str, *columns: Sequence[object], carry: Sequence[bool] | None = No
     with np.errstate(all="ignore"):
         results = operation.compute(*sources)
     for source, original in zip(sources, originals, strict=False):
-        assert source.tobytes() == original.tobytes(), f"{text} changed its source"
+        assert source.tobytes() == original.tobytes(), f"{text} modified a source array"
     if not isinstance(results, tuple):
         results = (results,)
     kinds = operation.results + (("pred",) if operation.writes_carry else ())
@@ -185,7 +185,7 @@ def integer_edges(ptx_type: str) -> list[int]:
 
 
 def integer_columns(kinds: Sequence[str], count: int = 600 // SHARE, seed: int = 7) -> list[list[int]]:
-    """Return columns of edge values (for two sources all pairs, or a share of them) and random values."""
+    """Return columns of edge values (for one or two sources, a sample of all combinations) and random values."""
     return [list(column) for column in _integer_columns(tuple(kinds), count, seed)]
 
 

@@ -118,7 +118,7 @@ def test_an_mbarrier_hears_when_copies_have_landed(
     schedule: dict[str, Any], noinc: str, own: str, wait: str, phase: str
 ) -> None:
     copy = ARRIVE.format(count=64, noinc=noinc, own=own, wait=wait, phase=phase)
-    found = copied(4, copy, wait="", **schedule)  # no cp.async wait: only the mbarrier's phase
+    found = copied(4, copy, wait="", **schedule)  # threads wait for the mbarrier's phase only
     assert (found.ravel() == np.arange(1, 257).astype(np.uint8)).all()
 
 
@@ -149,7 +149,7 @@ def test_copies_whose_mbarrier_nobody_waits_for_are_found(schedule: dict[str, An
     assert "exits with cp.async copies outstanding" in found.message
     for seen in ("cp.async.wait_all;", _WAIT_FOR_PHASE_0, f"{_TELL_ANOTHER}{_WAIT_FOR_PHASE_0}"):
         assert not execute(body + seen, np.ones(32, np.uint32), before=before, **schedule).findings, seen
-    late = "cp.async.ca.shared.global [%r1], [%rd1], 4;"  # issued after the cp.async.mbarrier.arrive
+    late = "cp.async.ca.shared.global [%r1], [%rd1], 4;"  # a copy that cp.async.mbarrier.arrive does not track
     (found,) = execute(body + _WAIT_FOR_PHASE_0 + late, np.ones(32, np.uint32), before=before, **schedule).findings
     assert found.rule == "unfinished-copy"
 

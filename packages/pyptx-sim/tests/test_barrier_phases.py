@@ -17,8 +17,8 @@ SHARED = ".shared .align 4 .b8 s[4]; mov.u32 %r5, s;\n"
 WRONG = {
     "two pairs of warps use one barrier": (128, "bar.sync 1, 64;"),
     "two pairs of warps use one barrier in a loop": (128, LOOP.format(body="bar.sync 1, 64;")),
-    "another pair of warps is not ordered": (96, "@!%p2 bar.sync 1, 64; @!%p0 bar.sync 1, 64;"),
-    "arrivals for the next phase before the wait": (
+    "a second pair of warps is not ordered after the first pair": (96, "@!%p2 bar.sync 1, 64; @!%p0 bar.sync 1, 64;"),
+    "the producer arrives for the next phase before the consumer waits": (
         64,
         LOOP.format(body="@%p0 bar.arrive 1, 64; @%p1 bar.sync 1, 64;"),
     ),
@@ -40,8 +40,8 @@ WRONG = {
 }
 RIGHT = {
     "each pair of warps has its own barrier": (128, HALVES + "@%p3 bar.sync 1, 64; @!%p3 bar.sync 2, 64;"),
-    "the same pair in a loop": (64, LOOP.format(body="bar.sync 1, 64;")),
-    "another pair of warps after a CTA barrier": (96, "@!%p2 bar.sync 1, 64; bar.sync 0; @!%p0 bar.sync 1, 64;"),
+    "one pair of warps uses a barrier in a loop": (64, LOOP.format(body="bar.sync 1, 64;")),
+    "a second pair of warps, ordered by a CTA barrier": (96, "@!%p2 bar.sync 1, 64; bar.sync 0; @!%p0 bar.sync 1, 64;"),
     "a third warp is ordered by a second barrier": (
         96,
         "@!%p2 bar.sync 1, 64; @%p1 bar.arrive 2, 64; @%p2 bar.sync 2, 64; @!%p0 bar.sync 1, 64;",
@@ -66,7 +66,7 @@ RIGHT = {
         "bar.warp.sync -1; bar.arrive 1, 64; bra end;\n"
         "last: bar.warp.sync -1; @%p1 bar.sync 1, 64; end:",
     ),
-    "some threads have exited": (100, "setp.ge.u32 %p3, %r0, 70; @%p3 exit; bar.sync 1, 96; bar.sync 1, 96;"),
+    "some threads exit before a barrier": (100, "setp.ge.u32 %p3, %r0, 70; @%p3 exit; bar.sync 1, 96; bar.sync 1, 96;"),
     "diverged lanes": (
         100,
         "and.b32 %r3, %r0, 5; setp.eq.u32 %p3, %r3, 4;\n"

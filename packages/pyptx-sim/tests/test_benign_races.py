@@ -179,7 +179,7 @@ USES = {
     "ld.global.u32 %r5, [%rd3+768];",
     "a branch around a store": "setp.eq.u32 %p2, %r1, 77;\n@%p2 bra NEXT;\nst.global.u32 [%rd1], 1;\nNEXT:",
     "a branch around a barrier": "setp.eq.u32 %p2, %r1, 77;\n@!%p2 bra NEXT;\nbar.warp.sync -1;\nNEXT:",
-    "a branch around the end": "setp.eq.u32 %p2, %r1, 77;\n@!%p2 bra NEXT;\nexit;\nNEXT:",
+    "a branch around an exit": "setp.eq.u32 %p2, %r1, 77;\n@!%p2 bra NEXT;\nexit;\nNEXT:",
     "a loop": "and.b32 %r4, %r1, 3;\nNEXT:\nsub.u32 %r4, %r4, 1;\nsetp.gt.s32 %p2, %r4, 0;\n@%p2 bra NEXT;",
     "a selected value that is stored": f"{SELECTED}st.global.u32 [%rd1], %r4;",
     "a value that nested branches select": f"{NESTED}st.global.u32 [%rd1], %r4;",
@@ -270,7 +270,7 @@ MATRICES = {
 
 
 def copies_of_rows(name: str, other: int) -> Twins:
-    """Return a case: each lane stores its square plus another lane's; the racy variant adds that of lane ^ `other`."""
+    """Return a case: each lane stores its square plus another lane's; if racy, plus the square of lane ^ `other`."""
     body, right = MATRICES[name]
     add = "shfl.sync.bfly.b32 %f2, %f3, {}, 31, -1;"
     before = ".shared .align 16 .b8 s[64];\n.shared .align 4 .b32 flag;"
@@ -333,7 +333,7 @@ setp.eq.and.u32 %p4, %r3, 1, %p3;
 @%p4 mbarrier.inval.shared.b64 [bar];
 """
 CONVERGED = "match.any.sync.b32 %r2, 7, -1;"
-APART = {"nothing": "", "half of the lanes": "@%p2 match.any.sync.b32 %r2, 7, 0xffff;"}
+APART = {"nothing": "", "a .sync instruction of half of the lanes": "@%p2 match.any.sync.b32 %r2, 7, 0xffff;"}
 
 
 def ends(between: str, schedule: dict[str, Any]) -> set[tuple[str, str]]:
@@ -355,11 +355,11 @@ def test_mbarrier_inval_after_a_sync_instruction_is_a_note(schedule: dict[str, A
 
 UNPROVED = {
     # An ordered store between the loads stores an equal value, but only for this run's data.
-    "loads of two versions": "setp.lt.u32 %p1, %r0, 32;\n@%p1 ld.global.u32 %r2, [%rd0+256];\nbar.sync 0;\n"
+    "loads before and after a store": "setp.lt.u32 %p1, %r0, 32;\n@%p1 ld.global.u32 %r2, [%rd0+256];\nbar.sync 0;\n"
     "setp.eq.u32 %p2, %r0, 5;\nld.global.u32 %r1, [%rd0+512];\n@%p2 st.global.u32 [%rd0+256], %r1;\nbar.sync 0;\n"
     f"@!%p1 ld.global.u32 %r2, [%rd0+256];\nmov.u32 %r3, %ctaid.x;\n{STORE}",
     "volatile loads": f"ld.volatile.global.u32 %r2, [%rd0+256];\n{STORE}",
-    "threads that load another element": "setp.lt.u32 %p1, %r0, 48;\nld.global.u32 %r2, [%rd0+256];\n"
+    "some threads load another element": "setp.lt.u32 %p1, %r0, 48;\nld.global.u32 %r2, [%rd0+256];\n"
     f"@!%p1 ld.global.u32 %r2, {OF_THREAD};\n{STORE}",
     "the result of an atomic operation": f"atom.global.or.b32 %r2, [%rd0+256], 0;\n{STORE}",
     "a clock": f"mov.u32 %r2, %clock;\nand.b32 %r2, %r2, 0;\n{STORE}",

@@ -240,4 +240,4 @@ def test_what_is_added_in_bulk_is_morally_strong_with_no_read(schedule: dict[str
     x = np.arange(128, dtype=np.uint32)
     findings = execute(HEAD + polled, x, x, block=128, parameters=PARAMETERS, before=BEFORE, **schedule).findings
     assert findings
-    assert {each.rule for each in findings} <= {"early-reuse", "read-before-wait"}  # which rule depends on the schedule
+    assert {each.rule for each in findings} <= {"early-reuse", "read-before-wait"}  # the schedule decides the rule

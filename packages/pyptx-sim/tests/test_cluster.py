@@ -60,7 +60,7 @@ def expected(cluster: int, scale: int = 1) -> np.ndarray[Any, Any]:
 
 VALUE = "mad.lo.u32 %r21, %r1, 100, %r0;\n"
 SENDS = {
-    "a store and an arrival": "st.shared::cluster.u32 [%r3], %r21;\nbar.warp.sync -1;\n"
+    "a store, then an mbarrier arrival": "st.shared::cluster.u32 [%r3], %r21;\nbar.warp.sync -1;\n"
     "@%p0 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r5];\n",
     "st.async": "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 128;\n"
     "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r3], %r21, [%r5];\n",

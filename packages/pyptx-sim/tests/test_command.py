@@ -141,7 +141,7 @@ def test_arrays_are_filled_as_asked() -> None:
     arrays = given.arrays
     assert arrays["a"].tolist() == [[0, 1, 2], [3, 4, 5]]
     assert arrays["b"].tolist() == [-7] * 4
-    assert arrays["c"].tolist() == [0x3C, 0x3C]  # 0x3C: sign 0, exponent 7, mantissa 4 of 8
+    assert arrays["c"].tolist() == [0x3C, 0x3C]  # e4m3 code of 1.5: sign 0, exponent 7 (bias 7), mantissa 4/8
     assert (arrays["d"].dtype, arrays["d"].shape) == (np.float16, (3, 2))
     drawn = widen_bf16(arrays["e"])
     assert abs(float(drawn.mean())) < 0.2

@@ -21,15 +21,15 @@ READ = "mad.lo.u32 %r5, %r4, 4, %r1; ld.shared.u32 %r6, [%r5]; st.global.u32 [%r
 WRONG = {
     "no synchronization within the warp": ("cp.async.wait_group 0;", 1),
     "no synchronization between warps": ("cp.async.wait_group 0; bar.warp.sync -1;", 33),
-    "another pair of lanes": ("cp.async.wait_group 0; bar.warp.sync %r9;", 2),
+    "a warp barrier of two lanes, and a read from another lane": ("cp.async.wait_group 0; bar.warp.sync %r9;", 2),
     "a wait that leaves the group outstanding": ("cp.async.wait_group 1; bar.sync 0;", 1),
     "a synchronization before the wait": ("bar.sync 0; cp.async.wait_group 0;", 1),
 }
 RIGHT = {
-    "its own word": ("cp.async.wait_group 0;", 0),
-    "its own word, with another group outstanding": (f"{OTHER} cp.async.wait_group 1;", 0),
+    "the thread's own word": ("cp.async.wait_group 0;", 0),
+    "the thread's own word, with another group outstanding": (f"{OTHER} cp.async.wait_group 1;", 0),
     "a warp barrier": ("cp.async.wait_group 0; bar.warp.sync -1;", 1),
-    "a warp barrier of the pair": ("cp.async.wait_group 0; bar.warp.sync %r9;", 1),
+    "a warp barrier of the two lanes": ("cp.async.wait_group 0; bar.warp.sync %r9;", 1),
     "a CTA barrier": ("cp.async.wait_group 0; bar.sync 0;", 33),
     "a divergent wait": (
         (

@@ -46,7 +46,7 @@ class Undivided(Division):
 
 
 def accesses_of(seed: int, *, copies: bool) -> str:
-    """Return random accesses, most of them disjoint between threads, with barriers and bulk `copies` between."""
+    """Return random accesses, most of them disjoint between threads, with barriers and bulk `copies` between them."""
     rng = np.random.default_rng(seed)
     lines: list[str] = []
     for _ in range(int(rng.integers(4, 12))):
@@ -210,7 +210,7 @@ def test_a_byte_beside_tiles_does_not_make_checks_slow() -> None:
             times.append(time.process_time() - start)
         return min(times)
 
-    assert took("@%p st.shared.u8 [flag], %t;") < 2.5 * took("")  # 1.4 times as long; 4 times if all granules are bytes
+    assert took("@%p st.shared.u8 [flag], %t;") < 2.5 * took("")  # measured ratio: 1.4 (4 if all granules are bytes)
 
 
 def test_accesses_that_leave_out_a_page_here_and_there_are_alike_from_then_on() -> None:

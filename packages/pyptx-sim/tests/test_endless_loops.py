@@ -12,7 +12,7 @@ from pyptx_sim.errors import Deadlock, StepLimitExceeded
 
 from .ptx_text import execute
 
-# Endless loops: the condition depends on %r1 (0 to 31), which stays; each iteration adds to %r9, %f1 and %rd9.
+# Endless loops: the condition depends on %r1 (constant, 0 to 31); each iteration adds to %r9, %f1 and %rd9.
 BUSY = "add.u32 %r9, %r9, %r0; add.rn.f32 %f1, %f1, 0f3F800000; add.u64 %rd9, %rd9, 1;"
 START = "mov.u32 %r9, 0; mov.f32 %f1, 0f00000000; mov.u64 %rd9, 0; mov.u32 %r1, %r0; mov.u32 %r2, 0;\n"
 ENDLESS = {
@@ -25,7 +25,7 @@ ENDLESS = {
         inner: {BUSY} add.u32 %r4, %r4, 1; setp.lt.u32 %p2, %r4, 5; @%p2 bra inner;
         setp.lt.u32 %p1, %r1, 100; @%p1 bra again;
     """,
-    "a sum of words that it reads": f"again: ld.global.u32 %r5, [%rd1]; add.u32 %r6, %r6, %r5; {BUSY}"
+    "a sum of loaded words": f"again: ld.global.u32 %r5, [%rd1]; add.u32 %r6, %r6, %r5; {BUSY}"
     "setp.lt.u32 %p1, %r1, 100; @%p1 bra again;",
     "a shuffled sum": f"again: {BUSY} shfl.sync.down.b32 %r9, %r9, 1, 31, -1;"
     "setp.lt.u32 %p1, %r1, 100; @%p1 bra again;",
@@ -36,7 +36,7 @@ ROUNDS = 2000
 # Loops of 2000 iterations, whose counter reaches the condition in different ways.
 ENDING = {
     "a counter": f"again: {BUSY} add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, {ROUNDS}; @%p1 bra again;",
-    "a counter that goes through other registers": f"again: {BUSY} add.u32 %r3, %r2, 1; mov.u32 %r4, %r3;"
+    "a counter copied through other registers": f"again: {BUSY} add.u32 %r3, %r2, 1; mov.u32 %r4, %r3;"
     f"mov.u32 %r2, %r4; setp.lt.u32 %p1, %r4, {ROUNDS}; @%p1 bra again;",
     "a counter in memory": f"again: {BUSY} ld.global.u32 %r3, [%rd1]; add.u32 %r3, %r3, 1; st.global.u32 [%rd1], %r3;"
     f"setp.lt.u32 %p1, %r3, {ROUNDS}; @%p1 bra again;",

@@ -12,7 +12,7 @@ import pytest
 
 try:
     from numpy._core._multiarray_umath import __cpu_features__ as features
-except ImportError:  # NumPy 1.26
+except ImportError:  # NumPy 1.26 lacks numpy._core
     from numpy.core._multiarray_umath import __cpu_features__ as features
 
 from pyptx_sim.numerics import fma_chains

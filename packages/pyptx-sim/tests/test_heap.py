@@ -10,7 +10,7 @@ import pytest
 from pyptx_sim.heap import keep_freed_memory
 
 resource = pytest.importorskip("resource", reason="this system lacks getrusage")
-glibc = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library has its own ways")
+glibc = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="tests the malloc of glibc")
 
 
 @glibc
@@ -22,4 +22,4 @@ def test_pages_of_freed_arrays_are_used_again(megabytes: int) -> None:
     for _ in range(4):
         np.ones(megabytes << 20, np.uint8)
     faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
-    assert faults < (megabytes << 20) // resource.getpagesize()  # fewer page faults for four arrays than pages of one
+    assert faults < (megabytes << 20) // resource.getpagesize()  # fewer faults than one array has pages

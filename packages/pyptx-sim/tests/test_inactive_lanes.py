@@ -18,12 +18,12 @@ WRONG = {
     "exited": ("@%p1 exit;", "idx.b32 %r3, %r2, 20, 31, -1", 32, "exited without executing the instruction"),
     "never launched, down": ("", "down.b32 %r3, %r2, 16, 31, -1", 16, "was never launched"),
     "never launched, bfly": ("", "bfly.b32 %r3, %r2, 16, 31, -1", 16, "was never launched"),
-    "never launched, in the last warp": ("", "idx.b32 %r3, %r2, 20, 31, -1", 48, "was never launched"),
+    "never launched, in a partial last warp": ("", "idx.b32 %r3, %r2, 20, 31, -1", 48, "was never launched"),
 }
 RIGHT = {
     "own tile": ("@%p1 bra end;", "idx.b32 %r3, %r2, 5, 0x100f, 0xffff", 32),
-    "out of range, so its own": ("", "down.b32 %r3, %r2, 8, 0x100f, 0xffff", 16),
-    "clamped to the last lane": ("", "down.b32 %r3, %r2, 16, 15, 0xffff", 16),
+    "source out of range: the lane's own value": ("", "down.b32 %r3, %r2, 8, 0x100f, 0xffff", 16),
+    "source above the clamp: the lane's own value": ("", "down.b32 %r3, %r2, 16, 15, 0xffff", 16),
     "upward": ("@%p1 exit;", "up.b32 %r3, %r2, 3, 0, 0xffff", 32),
 }
 

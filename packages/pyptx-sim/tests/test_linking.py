@@ -100,7 +100,7 @@ def test_a_visible_definition_comes_before_weak_ones() -> None:
     assert value(use, weak) == 5
     assert value(use, weak, weak) == 5
     assert value(use, weak, strong) == value(use, strong, weak) == 6
-    assert value(weak + entry(CALL_F), strong) == 6  # calls in the weak `f`'s module call the strong one
+    assert value(weak + entry(CALL_F), strong) == 6  # the module of the weak `f` also calls the strong `f`
 
 
 def test_common_variables_share_the_largest() -> None:
@@ -150,7 +150,7 @@ CLASHES = {
 ACCEPTED = {
     "one definition": (DECLARE_F + entry(CALL_F), function("f", "")),
     "weak and visible": (DECLARE_F + entry(CALL_F), function("f", "", ".weak"), function("f", "")),
-    "common of two sizes": (
+    ".common variables of two sizes": (
         ".common .global .u32 x[2];" + entry("ld.global.u32 %r1, [x];"),
         ".common .global .u32 x;",
     ),

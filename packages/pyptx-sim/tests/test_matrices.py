@@ -15,7 +15,7 @@ from pyptx_sim.errors import MissingSemantics
 from . import mma_reference
 from .ptx_text import BODY_LINE, execute, module
 
-ROW = 16  # bytes
+ROW = 16  # bytes of a matrix row in memory
 
 
 LOADED = [(move.shape, move.types, move.transposed) for move in MOVES]
@@ -182,7 +182,7 @@ def test_only_lanes_that_give_addresses_need_good_ones():
     ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r2}, [%r1];
     """
     rules, _ = found(body)
-    assert [rule for rule, _ in rules] == ["lane-race"]  # 32 lanes store to one address
+    assert [rule for rule, _ in rules] == ["lane-race"]  # all 32 lanes store to one address
 
 
 PRODUCT = "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%r2, %r3}, {%r0}, {%r0}, {%r0, %r0};"

@@ -126,7 +126,7 @@ END:
 @pytest.mark.parametrize(("meets", "rules"), [("bar.warp.sync -1;", set()), ("", {"mbarrier-init-race"})])
 def test_lanes_of_the_warp_that_initializes_synchronize(schedule: dict[str, Any], meets: str, rules: set[str]) -> None:
     assert found(INIT + meets + USE, **schedule) == rules
-    own = "@%p0 mbarrier.arrive.shared.b64 _, [bar];\n"  # program order
+    own = "@%p0 mbarrier.arrive.shared.b64 _, [bar];\n"  # ordered after mbarrier.init by program order
     assert found(INIT + own, **schedule) == set()
     assert found(INIT + own + meets + own.replace("%p0", "%p1"), **schedule) == rules
 

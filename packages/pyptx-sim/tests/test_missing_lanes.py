@@ -45,21 +45,21 @@ LOOP = "again:[-1]\nadd.u32 %r10, %r10, 1; setp.lt.u32 %p6, %r10, %r0; @%p6 bra 
 WRONG = {
     "outside the membermask": f"[0xffff]\n{STORE}",
     "at a barrier": f"@%p1 bra low;[-1]\nlow: barrier.sync 0;\n{STORE}",
-    "at another such instruction": f"{ELSE}on: {STORE}",
-    "at another such instruction, and then together": f"{ELSE}on: bar.warp.sync -1;\n{STORE}",
+    "halves of a warp execute two different collectives": f"{ELSE}on: {STORE}",
+    "halves of a warp execute two collectives, bar.warp.sync then together": f"{ELSE}on: bar.warp.sync -1;\n{STORE}",
     "with another membermask": f"[%r9]\nbar.warp.sync -1;\n{STORE}",
     "behind a loop": f"{LOOP}bar.warp.sync -1;\n{STORE}",
 }
 # Cases by name: code, and threads per CTA.
 RIGHT = {
     "a whole warp": (f"[-1]\n{STORE}", 32),
-    "a partial warp by its membermask": (f"[0xffff]\n{STORE}", 16),
+    "a partial warp with a membermask of its lanes": (f"[0xffff]\n{STORE}", 16),
     "a partial warp": (f"[-1]\n{STORE}", 16),
     "lanes that have exited": (f"@%p1 exit;[-1]\n{STORE}", 32),
     "lanes that exit later": (f"@%p1 bra low;[-1]\n{STORE} exit;\nlow: mul.lo.u32 %r10, %r0, 3;", 32),
     "tiles": (f"[%r8]\n{STORE}", 32),
-    "tiles one by one": (f"@%p1 bra high;[0xffff]\nbra on;\nhigh:[0xffff0000]\non: {STORE}", 32),
-    "lanes that come later": (f"@%p1 bra low; add.u32 %r10, %r0, 1; low:[-1]\n{STORE}", 32),
+    "tiles of the warp one after the other": (f"@%p1 bra high;[0xffff]\nbra on;\nhigh:[0xffff0000]\non: {STORE}", 32),
+    "lanes that arrive later": (f"@%p1 bra low; add.u32 %r10, %r0, 1; low:[-1]\n{STORE}", 32),
 }
 
 
@@ -178,8 +178,8 @@ def test_a_membermask_that_nothing_has_written_is_one_finding(text: str, line: i
 PRODUCT = "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {{%r{}, %r{}}}, {{%r0}}, {{%r0}}, {{%r2, %r2}};"
 WHOLE_WARPS = {
     "mma": f"{PRODUCT.format(3, 4)}",
-    "two mma in a row": f"{PRODUCT.format(3, 4)} {PRODUCT.format(5, 6)} add.u32 %r3, %r3, %r5;",
-    "the first of two mma in a row": f"{PRODUCT.format(3, 4)} {PRODUCT.format(5, 6)}",
+    "two consecutive mma": f"{PRODUCT.format(3, 4)} {PRODUCT.format(5, 6)} add.u32 %r3, %r3, %r5;",
+    "the first of two consecutive mma": f"{PRODUCT.format(3, 4)} {PRODUCT.format(5, 6)}",
     "ldmatrix": "mov.u32 %r4, s; ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r3}, [%r4];",
     "movmatrix": "movmatrix.sync.aligned.m8n8.trans.b16 %r3, %r2;",
     "stmatrix": "and.b32 %r4, %r0, 7; mov.u32 %r5, s; mad.lo.u32 %r4, %r4, 16, %r5; "

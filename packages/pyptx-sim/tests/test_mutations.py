@@ -123,9 +123,9 @@ def test_a_survey_tells_wrong_numbers_and_kernels_that_do_not_end() -> None:
     verdicts = survey(mutants(MODULE, [halved, turned, endless]), trial)
     kinds = {verdict.mutant.operator.name: verdict.outcome for verdict in verdicts}
     assert kinds["halve"] == "found"
-    wrong = Mutation("double", ("mul.wide",), change.scale(2, 0, 1), "all to one word")
+    wrong = Mutation("double", ("mul.wide",), change.scale(2, 0, 1), "all threads access one word")
     assert survey(mutants(MODULE, [wrong]), trial)[0].outcome == "found"
-    swapped = Mutation("swap", ("sub",), change.add(1, -1, 0), "one word to the left")
+    swapped = Mutation("swap", ("sub",), change.add(1, -1, 0), "a word one position off")
     assert [verdict.outcome for verdict in survey(mutants(MODULE, [swapped]), trial)] == ["found", "survived"]
 
 

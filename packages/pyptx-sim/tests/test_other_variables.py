@@ -36,9 +36,9 @@ SHARED = ".shared .align 16 .b8 a[256]; .shared .align 16 .b8 b[512];"
 LEAVES = {
     "an index": "add.u32 %r4, %r3, %r1; st.shared.u32 [%r4], %r2;",
     "a multiplied index": "mad.lo.u32 %r4, %r0, 4, %r3; st.shared.u32 [%r4], %r2;",
-    "a constant and an index": "mov.u32 %r4, a+4; add.u32 %r4, %r4, %r1; st.shared.u32 [%r4+-4], %r2;",
+    "a constant offset and an index": "mov.u32 %r4, a+4; add.u32 %r4, %r4, %r1; st.shared.u32 [%r4+-4], %r2;",
     "a generic address": "mov.u64 %rd3, a; cvta.shared.u64 %rd3, %rd3; add.u64 %rd3, %rd3, %rd2; st.u32 [%rd3], %r2;",
-    "a generic address of a register": "cvt.u64.u32 %rd3, %r3; cvta.shared.u64 %rd3, %rd3; add.s64 %rd3, %rd3, %rd2;"
+    "a register converted by cvta": "cvt.u64.u32 %rd3, %r3; cvta.shared.u64 %rd3, %rd3; add.s64 %rd3, %rd3, %rd2;"
     "st.u32 [%rd3], %r2;",
     "an incremented pointer": "mov.u32 %r4, %r3; again: add.u32 %r4, %r4, 4; sub.u32 %r1, %r1, 4;"
     "setp.gt.s32 %p1, %r1, -4; @%p1 bra again; st.shared.u32 [%r4+-4], %r2;",
@@ -53,15 +53,15 @@ LEAVES = {
 }
 # Bodies with addresses in `b` that may be correct.
 STAYS = {
-    "a difference of addresses": "mov.u32 %r5, b; sub.u32 %r5, %r5, %r3; add.u32 %r4, %r3, %r5;"
+    "an offset that is the difference of two addresses": "mov.u32 %r5, b; sub.u32 %r5, %r5, %r3; add.u32 %r4, %r3, %r5;"
     "add.u32 %r4, %r4, %r1; st.shared.u32 [%r4], %r2;",
-    "one of two variables": "mov.u32 %r5, b; setp.lt.u32 %p1, %r0, 64; selp.b32 %r4, %r3, %r5, %p1;"
+    "an address of `a` or `b` by selp": "mov.u32 %r5, b; setp.lt.u32 %p1, %r0, 64; selp.b32 %r4, %r3, %r5, %p1;"
     "add.u32 %r4, %r4, %r1; st.shared.u32 [%r4], %r2;",
     "one register for two variables": "mov.u32 %r4, %r3; st.shared.u32 [%r4], 1; mov.u32 %r4, b; add.u32 %r4, %r4, %r1;"
     "bar.sync 0; st.shared.u32 [%r4], %r2;",
     "a predicated move": "mov.u32 %r4, %r3; setp.ge.u32 %p1, %r0, 64; @%p1 mov.u32 %r4, b;"
     "add.u32 %r4, %r4, %r1; st.shared.u32 [%r4], %r2;",
-    "an offset from shared memory": "mov.u32 %r5, b; sub.u32 %r5, %r5, %r3; st.shared.u32 [a], %r5; bar.sync 0;"
+    "an offset loaded from shared memory": "mov.u32 %r5, b; sub.u32 %r5, %r5, %r3; st.shared.u32 [a], %r5; bar.sync 0;"
     "ld.shared.u32 %r6, [a]; add.u32 %r4, %r3, %r6; add.u32 %r4, %r4, %r1; bar.sync 0; st.shared.u32 [%r4], %r2;",
     "an intermediate address below the variable": "sub.u32 %r4, %r3, 508; add.u32 %r4, %r4, %r1; sub.u32 %r4, %r4, %r1;"
     "st.shared.u32 [%r4+508], 1;",

@@ -86,7 +86,7 @@ class Case:
         spans = (count - 1) * strides + 1
         near = int(random.integers(0, extent - spans.max() + 1))
         offsets = [min(max(near + int(random.integers(-3, 4)), 0), extent - int(span)) for span in spans]
-        if random.random() < 0.25:  # in place
+        if random.random() < 0.25:  # the output is the input
             offsets[1], strides[1] = offsets[0], strides[0]
         pairs = [(at, int(stride)) for at, stride in zip(offsets, strides, strict=True)]
         return Case(TYPES[seed % len(TYPES)], count, pairs[0], pairs[1], extent)
@@ -299,7 +299,7 @@ def test_bytes_between_elements_are_those_of_the_buffer_and_are_kept_unless_the_
     assert run(plus_one(4), grid=1, block=1, args=[both[::2], both[1::2], 3, 8, 8]).findings == ()
     assert both[:8].tolist() == [0, 1, 2, 3, 4, 5, 6, 7]
     out = np.zeros(8, np.uint32)
-    assert run(plus_one(4), grid=1, block=1, args=[both[:16:2], out, 8, 4, 4]).findings == ()  # copied without gaps
+    assert run(plus_one(4), grid=1, block=1, args=[both[:16:2], out, 8, 4, 4]).findings == ()  # the output has no gaps
     assert out.tolist() == list(range(1, 9))
     assert run(plus_one(4), grid=1, block=1, args=[out, both[:16:2], 8, 4, 4]).findings == ()
     assert both[:16].tolist() == [*range(2, 10), *range(8, 16)]

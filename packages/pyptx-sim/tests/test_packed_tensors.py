@@ -22,7 +22,7 @@ pytestmark = pytest.mark.hopper
 
 
 def map_of(*arguments: Any, **options: Any) -> TensorMap:
-    """Return a tensor map by pyptx-arch-hopper, which no other test of this package needs."""
+    """Return a tensor map, encoded by the plugin pyptx-arch-hopper."""
     described: TensorMap = import_module("pyptx_arch_hopper").TensorMap.of(*arguments, **options)
     return described
 

@@ -139,7 +139,7 @@ def test_the_pipeline_is_right_and_clean(schedule: dict[str, Any]) -> None:
 
 
 def waiting(label: str, barrier: str, parity: str) -> str:
-    """Return the numbers of the kernel's lines that wait at an mbarrier."""
+    """Return the PTX lines of the kernel that wait at an mbarrier."""
     return f"{label}:\nmbarrier.try_wait.parity.shared::cta.b64 %p3, [{barrier}], {parity};\n@!%p3 bra {label};\n"
 
 
@@ -151,7 +151,7 @@ BROKEN = {
         "",
         "early-reuse read-before-wait",
     ),
-    "the consumers do not wait for a full one": (
+    "the consumers do not wait for a full stage": (
         waiting("FILLED", "%r16", "%r11"),
         "",
         "read-before-wait uninitialized-memory",
@@ -160,12 +160,12 @@ BROKEN = {
     "the producer begins with the wrong parity": ("mov.u32 %r13, 1;", "mov.u32 %r13, 0;", "deadlock"),
     "the consumers never free a stage": ("@%p6 mbarrier.arrive.shared::cta.b64 _, [%r15];", "", "deadlock"),
     "every lane frees a stage": ("@%p6 mbarrier.arrive", "mbarrier.arrive", "mbarrier-phase"),
-    "one consumer is enough to free a stage": (
+    "the arrival of one consumer frees a stage": (
         ".b64 [empty+0], 4;",
         ".b64 [empty+0], 1;",
         "mbarrier-phase early-reuse",
     ),
-    "a fifth consumer is missing": (".b64 [empty+8], 4;", ".b64 [empty+8], 5;", "deadlock"),
+    "the arrival count includes a fifth consumer": (".b64 [empty+8], 4;", ".b64 [empty+8], 5;", "deadlock"),
     "half of the bytes are expected": ("[%r16], 4096;", "[%r16], 2048;", "deadlock"),
     "the stages overlap": (PLACE, PLACE.replace("12", "11"), "early-reuse read-before-wait"),
 }

@@ -38,12 +38,12 @@ OTHER = "ld.volatile.global.u32 %r2, [%rd0+4]; setp.eq.u32 %p2, %r2, 0;"
 
 POLLS = {
     "one block": (f"again: {FLAG} @%p1 bra again;", []),
-    "the test at the top": (f"again: {FLAG} @!%p1 bra done; nanosleep.u32 20; bra again; done:", []),
-    "entered in the middle": (f"bra test; again: nanosleep.u32 20; test: {FLAG} @%p1 bra again;", []),
-    "a fence in it": (f"again: {FLAG} fence.acq_rel.gpu; @%p1 bra again;", []),
+    "the exit test at the top of the loop": (f"again: {FLAG} @!%p1 bra done; nanosleep.u32 20; bra again; done:", []),
+    "a loop entered in the middle": (f"bra test; again: nanosleep.u32 20; test: {FLAG} @%p1 bra again;", []),
+    "a fence in the loop": (f"again: {FLAG} fence.acq_rel.gpu; @%p1 bra again;", []),
     "two flags": (f"again: {FLAG} @%p1 bra again; {OTHER} @%p2 bra again;", []),
     "a loop in a loop": (f"outer: add.u32 %r5, %r5, 1; inner: {FLAG} @%p1 bra inner; {OTHER} @%p2 bra outer;", []),
-    "a sum on one of two ways": (
+    "a sum on one of two paths": (
         f"again: {FLAG} @%p1 bra again; add.u32 %r5, %r5, %r1; {OTHER} @%p2 bra again;",
         ["%r5"],
     ),
@@ -55,7 +55,7 @@ POLLS = {
     ),
     "a lock": ("again: atom.global.cas.b32 %r1, [%rd0], 0, 1; setp.ne.u32 %p1, %r1, 0; @%p1 bra again;", []),
     "a vote": (f"again: {FLAG} vote.sync.any.pred %p2, %p1, -1; @%p2 bra again;", []),
-    "a list of labels": (
+    "brx.idx with a list of labels": (
         "ways: .branchtargets again, done; again: ld.volatile.global.u32 %r1, [%rd0]; brx.idx %r1, ways; done:",
         [],
     ),
@@ -70,7 +70,7 @@ def test_a_loop_that_changes_registers_only_polls(name: str) -> None:
 
 NO_POLLS = {
     "a counter": f"again: {FLAG} add.u32 %r5, %r5, 1; @%p1 bra again;",
-    "a counter on either way": (
+    "a counter on both paths": (
         f"again: {FLAG} @%p1 bra left; add.u32 %r5, %r5, 1; bra next; left: add.u32 %r5, %r5, 2; next: bra again;"
     ),
     "a list walked": "again: ld.global.u64 %rd2, [%rd2]; setp.ne.u64 %p1, %rd2, 0; @%p1 bra again;",
@@ -80,7 +80,7 @@ NO_POLLS = {
     "a barrier": f"again: {FLAG} bar.sync 0; @%p1 bra again;",
     "a copy": f"again: {FLAG} cp.async.commit_group; @%p1 bra again;",
     "a carry": f"again: {FLAG} addc.u32 %r2, %r1, 0; @%p1 bra again;",
-    "the lanes at hand": f"again: {FLAG} activemask.b32 %r2; @%p1 bra again;",
+    "the active lanes": f"again: {FLAG} activemask.b32 %r2; @%p1 bra again;",
     "no memory": "again: setp.eq.u32 %p1, %r1, 0; @%p1 bra again;",
     "parameters only": "again: ld.param.u64 %rd2, [out]; setp.ne.u64 %p1, %rd2, 0; @%p1 bra again;",
     "two entries": f"@%p2 bra middle; again: {FLAG} middle: @%p1 bra again;",
@@ -188,7 +188,7 @@ RELAYS = {
     again: ld.acquire.gpu.global.u32 %r1, [%rd0]; setp.ne.u32 %p1, %r1, %r2; @%p1 bra again;
     ld.relaxed.gpu.global.u32 %r5, [%rd0+4]; setp.ne.u32 %p1, %r5, %r2; @%p1 bra again;
     """,
-    "one flag after the other": """
+    "two flags polled one after the other": """
     mov.u64 %rd2, %rd0; mov.u32 %r6, 0;
     next: again: ld.acquire.gpu.global.u32 %r1, [%rd2]; setp.ne.u32 %p1, %r1, %r2; @%p1 bra again;
     add.s64 %rd2, %rd2, 4; add.u32 %r6, %r6, 1; setp.lt.u32 %p4, %r6, 2; @%p4 bra next;
@@ -356,11 +356,11 @@ DEADLOCKS = {
     "two loops": f"setp.gt.u32 %p2, %r0, 40; @%p2 bra left; right: {FLAG} @%p1 bra right; left: {FLAG} @%p1 bra left;",
     "a lock": "again: atom.global.cas.b32 %r1, [%rd0], 1, 2; setp.eq.u32 %p1, %r1, 0; @%p1 bra again;",
     "a vote": f"again: {FLAG} vote.sync.any.pred %p2, %p1, -1; @%p2 bra again;",
-    "and others that work": (
+    "other warps compute": (
         f"{APART} bra work; again: {FLAG} @%p1 bra again; "
         "work: mov.u32 %r3, 0; more: add.u32 %r3, %r3, 1; setp.lt.u32 %p3, %r3, 1000; @%p3 bra more;"
     ),
-    "and others at a barrier": f"{APART} bra done; again: {FLAG} @%p1 bra again; done: bar.sync 0;",
+    "other warps wait at a barrier": f"{APART} bra done; again: {FLAG} @%p1 bra again; done: bar.sync 0;",
 }
 
 

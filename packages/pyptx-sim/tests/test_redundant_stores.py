@@ -14,14 +14,14 @@ from .ptx_text import execute
 ALIKE = {
     "one word": "st.global.u32 [%rd0], 7;",
     "one vector": "mov.u32 %r1, 3;\nst.global.v2.u32 [%rd0], {%r1, %r1};",
-    "a word for two lanes": "shr.u32 %r1, %r0, 1;\nmad.wide.u32 %rd2, %r1, 4, %rd0;\nst.global.u32 [%rd2], %r1;",
+    "one word per pair of lanes": "shr.u32 %r1, %r0, 1;\nmad.wide.u32 %rd2, %r1, 4, %rd0;\nst.global.u32 [%rd2], %r1;",
     "some lanes": "setp.lt.u32 %p1, %r0, 5;\n@%p1 st.global.u32 [%rd0], 9;",
     "16 bytes": "mov.b128 %q1, {%rd0, %rd0};\nst.global.b128 [%rd0], %q1;",
 }
 APART = {
     "one word": "st.global.u32 [%rd0], %r0;",
-    "the other half of a vector": "mov.u32 %r1, 3;\nst.global.v2.u32 [%rd0], {%r1, %r0};",
-    "a word for two lanes": "shr.u32 %r1, %r0, 1;\nmad.wide.u32 %rd2, %r1, 4, %rd0;\nst.global.u32 [%rd2], %r0;",
+    "a vector of which one element differs": "mov.u32 %r1, 3;\nst.global.v2.u32 [%rd0], {%r1, %r0};",
+    "one word per pair of lanes": "shr.u32 %r1, %r0, 1;\nmad.wide.u32 %rd2, %r1, 4, %rd0;\nst.global.u32 [%rd2], %r0;",
     "16 bytes": "cvt.u64.u32 %rd2, %r0;\nmov.b128 %q1, {%rd0, %rd2};\nst.global.b128 [%rd0], %q1;",
     "two instructions": "shr.u32 %r1, %r0, 4;\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 st.global.u32 [%rd0], 7;\n"
     "@!%p1 st.global.u32 [%rd0], 7;",

@@ -78,7 +78,7 @@ def rules(*body: str, **options: Any) -> set[str]:
 
 
 def reach(sem: str, scope: str, fenced: str | None) -> int:
-    """Return the index of the widest scope that an arrive releases, or a wait acquires; -1 if none."""
+    """Return the index of the widest scope at which an arrive releases or a wait acquires; -1 if it does neither."""
     by_fence = -1 if fenced is None else min(SCOPES[fenced], SCOPES[scope])
     return max(by_fence, -1 if sem == "relaxed" else SCOPES[scope])
 

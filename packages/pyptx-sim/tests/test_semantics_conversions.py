@@ -347,7 +347,7 @@ def test_every_exponent_of_ue8m0_widens_to_bf16():
 
 
 def exponent_code(bits, *, up, satfinite):
-    """Return the ue8m0 code of float32 `bits`: the nearest power of two not above, or with `up` not below it."""
+    """Return the ue8m0 code of float32 `bits`: the nearest power of two not above (`up`: not below) the magnitude."""
     bits &= 0x7FFFFFFF
     if bits >= 0x7F800000:
         return 0xFE if satfinite and bits == 0x7F800000 else 0xFF

@@ -298,9 +298,9 @@ def test_zeros_that_are_not_stored_meet_nothing():
     """Infinities of B at the zeros of sparse A do not produce NaN."""
     shape, types = "m16n8k16", ("f32", "f16", "f16", "f32")
     registers = [np.zeros((count, WARPS, 32), np.uint32) for count in (2, 2, 4)]
-    registers[0][:] = 0x3C003C00  # ones
-    registers[1][:] = 0x7C003C00  # ones in even rows of b, infinities in odd ones
-    words = np.full((1, WARPS, 32), 0x88888888, np.uint32)  # metadata 0, 2: the even columns
+    registers[0][:] = 0x3C003C00  # f16 ones
+    registers[1][:] = 0x7C003C00  # ones in even rows of B, infinities in odd rows
+    words = np.full((1, WARPS, 32), 0x88888888, np.uint32)  # column indices 0 and 2 of four: the even columns
     text = spell(f"mma.sp.sync.aligned.{shape}.row.col.{'.'.join(types)}", (4, 2, 2, 4), ", %e, 0")
     assert all((register.view(np.float32) == 8).all() for register in compute(text, [*registers, words]))
 

@@ -148,7 +148,7 @@ def test_single_precision_becomes_fixed_point_rounded_to_even():
 
 
 def test_fixed_point_is_rounded_to_zero_where_the_instruction_says_so():
-    values = np.array([0.5, 0.0275, -0.0275, 3, -3], np.float32)  # 32/64, ±1.76/64, ±192/64
+    values = np.array([0.5, 0.0275, -0.0275, 3, -3], np.float32)  # in units of 1/64: 32, ±1.76, ±192
     codes = np.array([32, 1, -1, 127, -128], np.int8).view(np.uint8)
     actual = run("cvt.rz.satfinite.s2f6x2.f32 %d, %a, %b;", values, values)
     np.testing.assert_array_equal(actual, joined(codes, codes, 8))

@@ -74,7 +74,7 @@ def test_an_increase_waits_until_the_pool_has_as_many() -> None:
 def test_an_increase_that_can_never_be_served_is_a_deadlock_with_numbers() -> None:
     (finding,) = found(roles(DEC.format(40), INC.format(240)))
     assert finding.rule == "deadlock"
-    # Initially 168: the producer's 4 warps free 4 x 32 x 128, and one warp requests 32 x 72 more.
+    # Registers: initially 168 per thread. The producer's 4 warps free 4 x 32 x 128; one warp requests 32 x 72 more.
     (note,) = finding.notes
     assert "setmaxnreg.inc 240 blocked: the warp has 168 registers per thread and needs 2304 more in total" in note
     assert "4 warps with 40" in note
@@ -131,7 +131,7 @@ def test_threads_begin_with_the_registers_that_ptxas_says(asked: int | None, thr
         roles(DEC.format(24), INC.format(asked) if asked else ""),
     )
     taken = assemble(kernel(body, header), "sm_90a").resources["k"].registers
-    findings = found(DEC.format(256) + body, header, threads)  # one finding per warp with fewer than 256
+    findings = found(DEC.format(256) + body, header, threads)  # one finding per warp with fewer than 256 registers
     said = [int(each.message.split(" the warp has ")[1].split(":")[0]) for each in findings if "256" in each.message]
     assert set(said) == ({-(-taken // 8) * 8} - {256})
 
@@ -157,7 +157,7 @@ def test_what_is_not_defined_is_found(body: str, says: str) -> None:
     assert all(finding.help for finding in findings)
 
 
-NEVER = "bra PAST;\n" + INC.format(256) + "\nPAST:\n"  # never executed, but sets the registers at launch
+NEVER = "bra PAST;\n" + INC.format(256) + "\nPAST:\n"  # never runs; its presence sets the register count at launch
 
 
 @pytest.mark.parametrize("count", [24, 160, 168, 176, 256])

@@ -183,7 +183,7 @@ ONE_FENCE = {
     "an acquire before the release": WRITE + ACQUIRE + RELEASE,
     "an acquire of another map": WRITE + RELEASE + ACQUIRE.replace("%rd2", "%rd4"),
     "a release before the write": RELEASE + WRITE + ACQUIRE,
-    "an async fence instead": WRITE + "fence.proxy.async;\n",
+    "fence.proxy.async instead of a tensormap fence": WRITE + "fence.proxy.async;\n",
     "no acquire after a releasing copy": SHARED,
 }
 

@@ -16,7 +16,7 @@ from pyptx_sim.types import dtype_of
 from .ptx_text import BODY_LINE, execute, module
 from .semantics_reference import bind, form_of
 
-pytestmark = pytest.mark.scaled  # uses the semantics harness, which runs a share of values
+pytestmark = pytest.mark.scaled  # the semantics harness tests a third of the values by default
 
 # --- a result bit is undefined if it changes with the undefined bits of the sources ------------------------------
 
@@ -104,7 +104,7 @@ SOURCES = {
     "a register": "",
     "shared memory": SHARED + "ld.shared.u32 %r8, [%r2];\n",
     "a frame": ".local .align 4 .b8 frame[8];\nld.local.u32 %r8, [frame];\n",
-    "a store to shared memory": SHARED + "add.u32 %r7, %r40, 1; st.shared.u32 [%r2], %r7; ld.shared.u32 %r8, [%r2];\n",
+    "a stored undefined value": SHARED + "add.u32 %r7, %r40, 1; st.shared.u32 [%r2], %r7; ld.shared.u32 %r8, [%r2];\n",
     "another lane": ODD + "@%p1 mov.u32 %r7, 5; shfl.sync.bfly.b32 %r8, %r7, 1, 31, -1;\n",
     "one lane's atomic": "setp.eq.u32 %p2, %r0, 0; @%p2 mov.u32 %r8, 1;\n",
 }
@@ -114,13 +114,13 @@ DEAD = {
     "permuted away": "prmt.b32 %r9, %r8, %r0, 0x7654;",
     "inserted over": "bfi.b32 %r9, %r0, %r8, 0, 32;",
     "not selected": "setp.ne.u32 %p3, %r0, 999; selp.b32 %r9, %r0, %r8, %p3;",
-    "packed and cut off": "mov.b64 %rd5, {%r0, %r8}; cvt.u32.u64 %r9, %rd5;",
+    "packed and truncated": "mov.b64 %rd5, {%r0, %r8}; cvt.u32.u64 %r9, %rd5;",
     "packed and unpacked": "mov.b64 %rd5, {%r0, %r8}; mov.b64 {%r9, _}, %rd5;",
     "stored to an unread location": SHARED.replace("s[", "t[").replace("s;", "t;")
     + "st.shared.u32 [%r2], %r8; mov.u32 %r9, 1;",
     "of a half": "cvt.u16.u32 %h1, %r8; mov.b32 %r9, {%h1, %h1}; and.b32 %r9, %r9, 0;",
     "under a false predicate": "setp.eq.u32 %p4, %r0, 999; mov.u32 %r9, 3; @%p4 mov.u32 %r9, %r8;",
-    "below the deciding bit": "and.b32 %r9, %r8, 0xff; or.b32 %r9, %r9, 0x100; setp.hi.u32 %p5, %r9, 0xff;"
+    "below setp's deciding bit": "and.b32 %r9, %r8, 0xff; or.b32 %r9, %r9, 0x100; setp.hi.u32 %p5, %r9, 0xff;"
     "selp.u32 %r9, 1, 0, %p5;",
 }
 USED = {
@@ -132,7 +132,7 @@ USED = {
     "a guard of a store": "setp.eq.u32 %p3, %r8, 7; mov.u32 %r9, 1; @%p3 st.global.u32 [%rd1], %r9;",
     "a guard of a move": "setp.eq.u32 %p3, %r8, 7; mov.u32 %r9, 1; @%p3 mov.u32 %r9, 2;",
     "selected by": "setp.eq.u32 %p3, %r8, 7; selp.u32 %r9, 1, 2, %p3;",
-    "a bit of it": "and.b32 %r9, %r8, 4;",
+    "a bit of the value": "and.b32 %r9, %r8, 4;",
     "added to shared memory": ".shared .align 4 .b32 sum; st.shared.u32 [sum], 0; bar.warp.sync -1;"
     "red.shared.add.u32 [sum], %r8; mov.u32 %r9, 1;",
     "converted": "cvt.rn.f32.s32 %f1, %r8; mov.b32 %r9, %f1;",

@@ -84,7 +84,7 @@ BEGUN = {
     "exch": "atom.shared.exch.b32 %r8, [%r2], %r0;",
     "and with zeros": "atom.shared.and.b32 %r8, [%r2], 0;",
     "or with ones": "red.shared.or.b32 [%r2], -1;",
-    "all lanes at one place": "mov.u32 %r2, s; atom.shared.exch.b32 %r8, [%r2], %r0;",
+    "exch of all lanes at one address": "mov.u32 %r2, s; atom.shared.exch.b32 %r8, [%r2], %r0;",
 }
 
 

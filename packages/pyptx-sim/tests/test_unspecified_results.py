@@ -11,7 +11,7 @@ from pyptx_ir.isa.table import comparison, conversion, integer, logic, video
 
 from .ptx_text import BODY_LINE, execute
 
-# Instructions with undefined results, which have such inputs in even lanes.
+# Instructions whose results are undefined for the inputs of the even lanes.
 # Sections 9.7.1.8 (div), 9.7.1.9 (rem), 9.7.1.17 (fns); the other sections of these chapters define every result.
 BY_ZERO = {
     f"{name}.{kind}": "an integer division by zero"

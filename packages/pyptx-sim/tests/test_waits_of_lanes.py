@@ -61,35 +61,35 @@ END = "END:\n"
 EARLY, UNREAD = "early-reuse", "read-before-wait"
 
 BULK_SOURCES = (
-    case("the lane that waited writes", ISSUED, branches(READ + OWN, "")),
-    case("another lane writes after the branch", ISSUED, branches(READ, ""), guarded("%p1", OTHER), rule=EARLY),
-    case("another lane writes in the other branch", ISSUED, branches(READ, guarded("%p1", OTHER)), rule=EARLY),
-    case("another lane writes after a warp barrier", ISSUED, branches(READ, ""), SYNC, guarded("%p1", OTHER)),
-    case("each lane waits in its branch and writes", SOME, branches(READ + OWN, guarded("%p1", READ + OWN))),
-    case("each lane waits, one after the other", SOME, guarded("%p1", READ + OWN), guarded("%p0", READ + OWN)),
+    case("lane 0 waits and writes its source", ISSUED, branches(READ + OWN, "")),
+    case("lane 1 writes lane 0's source afterwards", ISSUED, branches(READ, ""), guarded("%p1", OTHER), rule=EARLY),
+    case("lane 1 writes lane 0's source in its branch", ISSUED, branches(READ, guarded("%p1", OTHER)), rule=EARLY),
+    case("lane 1 writes lane 0's source after a warp barrier", ISSUED, branches(READ, ""), SYNC, guarded("%p1", OTHER)),
+    case("each lane waits in its branch and writes its source", SOME, branches(READ + OWN, guarded("%p1", READ + OWN))),
+    case("lanes wait and write one after the other", SOME, guarded("%p1", READ + OWN), guarded("%p0", READ + OWN)),
     case(
-        "lanes write what the other one sent",
+        "two lanes write each other's source without a warp barrier",
         SOME,
         branches(READ, guarded("%p1", READ)),
         guarded("%p2", OTHER),
         rule=EARLY,
     ),
     case(
-        "lanes write what the other one sent after a warp barrier",
+        "two lanes write each other's source after a warp barrier",
         SOME,
         branches(READ, guarded("%p1", READ)),
         SYNC,
         guarded("%p2", OTHER),
     ),
     case(
-        "lanes issue in branches and wait in reverse",
+        "two lanes issue in branches and wait in reverse order",
         FILL,
         branches(STORE, guarded("%p1", STORE)),
         guarded("%p1", READ + OWN),
         guarded("%p0", READ + OWN),
     ),
     case(
-        "the last lane that waits writes what another one sent",
+        "the lane that waits last writes another lane's source",
         FILL,
         branches(STORE, guarded("%p1", STORE)),
         SYNC,
@@ -98,11 +98,11 @@ BULK_SOURCES = (
         guarded("%p0", OTHER),
         rule=EARLY,
     ),
-    case("all lanes wait together and write their own", FILL, STORE, READ, OWN),
-    case("all lanes wait together and write another's", FILL, STORE, READ, OTHER, rule=EARLY),
-    case("all lanes wait together and write another's after a warp barrier", FILL, STORE, READ, SYNC, OTHER),
+    case("all lanes wait together and write their own sources", FILL, STORE, READ, OWN),
+    case("all lanes wait together and write other lanes' sources", FILL, STORE, READ, OTHER, rule=EARLY),
+    case("all lanes wait together and write other lanes' sources after a warp barrier", FILL, STORE, READ, SYNC, OTHER),
     case(
-        "two lanes send the same bytes, and one waits",
+        "two lanes bulk-store one source, and one lane waits before a write",
         FILL,
         guarded("%p0", STORE),
         guarded("%p1", STORE.replace("%r1", "%r7")),
@@ -111,7 +111,7 @@ BULK_SOURCES = (
         rule=EARLY,
     ),
     case(
-        "two lanes send the same bytes, and both wait",
+        "two lanes bulk-store one source, and both wait before a write",
         FILL,
         guarded("%p0", STORE),
         guarded("%p1", STORE.replace("%r1", "%r7")),
@@ -124,7 +124,7 @@ BULK_SOURCES = (
 AT_ONCE = STORE.replace("[%r1]", "[%r2]")
 BULK_AT_ONCE = (
     case(
-        "two lanes send the same bytes at once, and one waits",
+        "two lanes bulk-store one source by one instruction, and one waits before a write",
         FILL,
         guarded("%p2", AT_ONCE),
         guarded("%p1", READ + "st.shared.u32 [%r2], 7;"),
@@ -132,7 +132,7 @@ BULK_AT_ONCE = (
         rule=EARLY,
     ),
     case(
-        "two lanes send the same bytes at once, and both wait",
+        "two lanes bulk-store one source by one instruction, and both wait before a write",
         FILL,
         guarded("%p2", AT_ONCE + READ),
         SYNC,
@@ -141,21 +141,21 @@ BULK_AT_ONCE = (
 )
 LOOK, LOOK_OTHER = "ld.global.u32 %r9, [%rd3];\n", "ld.global.u32 %r9, [%rd6];\n"
 BULK_TARGETS = (
-    case("the lane that waited reads", ISSUED, branches(DONE + LOOK, "")),
+    case("the lane that waited reads the destination", ISSUED, branches(DONE + LOOK, "")),
     case("another lane reads", ISSUED, branches(DONE, ""), guarded("%p1", LOOK_OTHER), rule=UNREAD),
     case("another lane reads after a warp barrier", ISSUED, branches(DONE, ""), SYNC, guarded("%p1", LOOK_OTHER)),
-    case("all lanes read their own", FILL, STORE, DONE, LOOK),
-    case("all lanes read another's", FILL, STORE, DONE, LOOK_OTHER, rule=UNREAD),
-    case("all lanes read another's after a warp barrier", FILL, STORE, DONE, SYNC, LOOK_OTHER),
+    case("all lanes read their own destinations", FILL, STORE, DONE, LOOK),
+    case("all lanes read other lanes' destinations", FILL, STORE, DONE, LOOK_OTHER, rule=UNREAD),
+    case("all lanes read other lanes' destinations after a warp barrier", FILL, STORE, DONE, SYNC, LOOK_OTHER),
     case(
-        "a lane sends to what another one has read",
+        "a bulk store overwrites words that another lane has read",
         FILL,
         guarded("%p1", LOOK_OTHER),
         guarded("%p0", STORE + DONE),
         rule=EARLY,
     ),
     case(
-        "a lane sends to what another one has read before a warp barrier",
+        "a bulk store overwrites words that another lane has read before a warp barrier",
         FILL,
         guarded("%p1", LOOK_OTHER),
         SYNC,
@@ -169,10 +169,10 @@ FLAG = "fence.acq_rel.gpu; st.relaxed.gpu.global.u32 [%rd0+2048], 1;\n"
 POLL = "F: ld.relaxed.gpu.global.u32 %r9, [%rd0+2048]; setp.eq.u32 %p8, %r9, 0; @%p8 bra F; fence.acq_rel.gpu;\n"
 FLAGGED = f"END: setp.eq.u32 %p5, %r0, 32; @!%p5 bra OUT;\n{POLL}st.shared.u32 [s], 7;\nOUT:\n"
 BULK_TOLD = (
-    case("the lane that waited arrives", TOLD, ONLY_FIRST, guarded("%p0", READ + ARRIVE), LAST),
+    case("the lane that waited arrives at the mbarrier", TOLD, ONLY_FIRST, guarded("%p0", READ + ARRIVE), LAST),
     case("another lane arrives", TOLD, ONLY_FIRST, guarded("%p0", READ), guarded("%p1", ARRIVE), LAST, rule=EARLY),
     case(
-        "another lane arrives after a warp barrier",
+        "another lane arrives at the mbarrier after a warp barrier",
         TOLD,
         ONLY_FIRST,
         guarded("%p0", READ),
@@ -181,7 +181,7 @@ BULK_TOLD = (
         LAST,
     ),
     case(
-        "one of two lanes arrives",
+        "one of two lanes arrives, and its own source is written",
         INIT.format(1),
         SOME,
         ONLY_FIRST,
@@ -191,14 +191,14 @@ BULK_TOLD = (
         LAST,
     ),
     case(
-        "a lane that waited raises a flag",
+        "a lane that waited sets a flag",
         ISSUED,
         ONLY_FIRST,
         guarded("%p0", READ + FLAG),
         FLAGGED,
     ),
     case(
-        "a lane that did not wait raises a flag",
+        "a lane that did not wait sets a flag",
         ISSUED,
         ONLY_FIRST,
         guarded("%p0", READ),
@@ -207,7 +207,7 @@ BULK_TOLD = (
         rule=EARLY,
     ),
     case(
-        "one of two lanes arrives for the other",
+        "one of two lanes arrives, and the other lane's source is written",
         INIT.format(1),
         SOME,
         ONLY_FIRST,
@@ -222,15 +222,15 @@ SOURCE, SOURCE_OTHER = "st.global.u32 [%rd2], 7;\n", "st.global.u32 [%rd5], 7;\n
 ALL = "cp.async.wait_group 0;\n"
 COPIES = (
     case("copies: lanes write their own sources", COPY, ALL, SOURCE),
-    case("copies: lanes write another's sources", COPY, ALL, SOURCE_OTHER, rule=EARLY),
-    case("copies: lanes write another's sources after a warp barrier", COPY, ALL, SYNC, SOURCE_OTHER),
+    case("copies: lanes write other lanes' sources", COPY, ALL, SOURCE_OTHER, rule=EARLY),
+    case("copies: lanes write other lanes' sources after a warp barrier", COPY, ALL, SYNC, SOURCE_OTHER),
     case(
         "copies: lanes wait in branches and write their own sources",
         COPY,
         branches(ALL + SOURCE, ALL + SOURCE, "%p3"),
     ),
     case(
-        "copies: the last lanes that wait write sources of the others",
+        "copies: lanes wait in branches and write other lanes' sources",
         COPY,
         branches(ALL, ALL),
         SOURCE_OTHER,
@@ -238,7 +238,7 @@ COPIES = (
     ),
     case("copies: one lane waits and writes its own source", COPY, guarded("%p1", ALL + SOURCE), ALL),
     case(
-        "copies: one lane waits and another one writes its source",
+        "copies: one lane waits and another lane writes the first lane's source",
         COPY,
         guarded("%p1", ALL),
         guarded("%p0", SOURCE_OTHER),
@@ -246,7 +246,7 @@ COPIES = (
         rule=EARLY,
     ),
     case(
-        "copies: two lanes copy the same bytes, and one waits",
+        "copies: two lanes copy the same bytes, and one waits before a write",
         guarded("%p0", COPY),
         guarded("%p1", COPY.replace("%rd2", "%rd5")),
         guarded("%p1", ALL + SOURCE_OTHER),
@@ -257,14 +257,14 @@ COPIES = (
 SHARED_SOURCE = COPY.replace("[%rd2]", "[%rd4]")
 COPIES_AT_ONCE = (
     case(
-        "copies: two lanes copy the same bytes at once, and one waits",
+        "copies: two lanes copy the same bytes by one instruction, and one waits before a write",
         guarded("%p2", SHARED_SOURCE),
         guarded("%p1", ALL + "st.global.u32 [%rd4], 7;"),
         ALL,
         rule=EARLY,
     ),
     case(
-        "copies: two lanes copy the same bytes at once, and both wait",
+        "copies: two lanes copy the same bytes by one instruction, and both wait before a write",
         guarded("%p2", SHARED_SOURCE),
         ALL,
         SYNC,
@@ -276,7 +276,7 @@ USE = "ld.shared.u32 %r9, [{0}];\n"
 TAIL = END + ALL
 FOLLOWED = (
     case(
-        "halves of a warp arrive at two mbarriers",
+        "halves of a warp arrive at two mbarriers, and all lanes wait at both",
         INIT.format(16),
         ONLY_FIRST,
         COPY,
@@ -288,7 +288,7 @@ FOLLOWED = (
         TAIL,
     ),
     case(
-        "each half waits for its own",
+        "each half of a warp waits at the mbarrier of its own copies",
         INIT.format(16),
         ONLY_FIRST,
         COPY,
@@ -299,7 +299,7 @@ FOLLOWED = (
         TAIL,
     ),
     case(
-        "each half waits for the other",
+        "each half of a warp waits at the mbarrier of the other half",
         INIT.format(16),
         ONLY_FIRST,
         COPY,
@@ -311,7 +311,7 @@ FOLLOWED = (
         rule=UNREAD,
     ),
     case(
-        "one lane arrives, and its word is read",
+        "one lane arrives for its copy, and its word is read",
         INIT.format(1),
         ONLY_FIRST,
         COPY,
@@ -321,7 +321,7 @@ FOLLOWED = (
         TAIL,
     ),
     case(
-        "one lane arrives, and another word is read",
+        "one lane arrives for its copy, and another lane's word is read",
         INIT.format(1),
         ONLY_FIRST,
         COPY,
@@ -338,16 +338,16 @@ LOAD = (
 )
 ONE, TWO = WAIT.format("W", 0), WAIT.format("V", 0)
 LOADS = (
-    case("the lane that saw the phase reads", LOAD, branches(ONE + USE.format("s"), "")),
+    case("the lane that waited for the phase reads", LOAD, branches(ONE + USE.format("s"), "")),
     case(
-        "another lane reads what it did not wait for",
+        "another lane reads without a wait or a warp barrier",
         LOAD,
         branches(ONE, ""),
         guarded("%p1", USE.format("s")),
         rule=UNREAD,
     ),
     case("another lane reads in the other branch", LOAD, branches(ONE, guarded("%p1", USE.format("s"))), rule=UNREAD),
-    case("both lanes see the phase", LOAD, branches(ONE + USE.format("s"), TWO + USE.format("s+16"))),
+    case("each branch waits for the phase and reads", LOAD, branches(ONE + USE.format("s"), TWO + USE.format("s+16"))),
     case("another lane reads after a warp barrier", LOAD, branches(ONE, ""), SYNC, guarded("%p1", USE.format("s"))),
 )
 HOPPER = (*BULK_SOURCES, *BULK_AT_ONCE, *BULK_TARGETS, *BULK_TOLD, *LOADS)

@@ -62,7 +62,7 @@ DONE, READ = "@%p0 cp.async.bulk.wait_group 0;", "@%p0 cp.async.bulk.wait_group.
 HEARS = "H: ld.acquire.gpu.global.u32 %r5, [%rd5{at}];\nsetp.eq.u32 %p3, %r5, 0;\n@%p3 bra H;"
 PASSES_ON = HEARS.format(at="").replace("H", "P") + "\n@%p0 st.release.gpu.global.u32 [%rd5+4], 1;"
 USES = {"load": "ld.global.u32 %r6, [%rd1];", "store": "st.global.u32 [%rd1], %r0;"}
-# Lanes 0 and 1 each bulk-store half of the words and wait. One lane releases the flag; then half is read.
+# Lanes 0 and 1 each bulk-store half of the words and wait. One lane releases the flag; then half of the words are read.
 HALVES = """
 st.shared.u32 [%r4], %r0;
 fence.proxy.async.shared::cta;

@@ -150,10 +150,10 @@ def test_an_integer_input_gets_none():
 def test_gradients_of_any_layout_are_made_dense():
     x, w = pair()
     weights = torch.arange(64, dtype=torch.float64)[::2]
-    (product(x, w) * weights).sum().backward()  # contiguous
+    (product(x, w) * weights).sum().backward()  # contiguous output gradient
     first = x.grad
     x.grad = None
-    torch.stack([product(x, w), product(x, w)], dim=1)[:, 0].mul(weights).sum().backward()  # with strides
+    torch.stack([product(x, w), product(x, w)], dim=1)[:, 0].mul(weights).sum().backward()  # strided output gradient
     assert torch.equal(x.grad, first)
 
 
@@ -209,7 +209,7 @@ def test_torch_func_differentiates_and_batches():
 @pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
 def test_forward_and_backward_compile(backend):
     torch._dynamo.reset()
-    function = differentiable_kernel(*build_product(), save_for_backward=[0, 1])  # a kernel that no call has traced
+    function = differentiable_kernel(*build_product(), save_for_backward=[0, 1])  # a kernel not traced by any call yet
     compiled = torch.compile(lambda x, w: function(x * 2, w) + 1, fullgraph=True, backend=backend)
     x, w = pair()
     y = compiled(x, w)
@@ -227,7 +227,7 @@ def test_forward_and_backward_compile(backend):
     raw_params=[("f32", "factor")],
 )
 def line(X, Y, *, slope=1.0, terms=(0, 0.0)):
-    """Compute Y = slope * factor * X + sum of terms; without terms, the kernel also computes its own gradient."""
+    """Compute Y = slope * factor * X + sum(terms); without terms, the kernel of dX is this kernel, applied to dY."""
     px, py = ptx.global_ptrs(X, Y)
     store(py, index(), load(px, index(), f32) * parameter("factor", f32) * slope + sum(terms), f32)
     ptx.ret()

@@ -85,7 +85,7 @@ def test_numbers_change_from_call_to_call_and_the_kernel_is_traced_once():
         assert torch.equal(power(x, alpha=alpha), x * alpha)
     assert len(power._traced) - before <= 1
     assert torch.equal(power(x, alpha=2.0, times=3), x * 8)
-    assert torch.equal(power(x, alpha=2.0), x * 2), "template values never stick"
+    assert torch.equal(power(x, alpha=2.0), x * 2), "template values must not persist after a call"
 
 
 def test_a_persistent_kernel_has_the_blocks_of_the_simulated_device():

@@ -50,7 +50,7 @@ def test_each_guard_answers_yes_for_what_it_is_about():
 
 def test_torchs_own_functions_answer_as_the_guards_in_python_do():
     found = native.native()
-    assert found is not None, "this torch has none of them: launches cost more, and are right"
+    assert found is not None, "this torch lacks a native function: launches are correct but slower"
     guards = [(ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_uint16)(each), key) for each, key in found.guards]
 
     def listening():
@@ -76,7 +76,7 @@ def test_where_torch_lacks_one_of_its_functions_python_is_asked(monkeypatch, mis
     monkeypatch.setattr(native, missing, "no_such_function")
     assert native.native.__wrapped__() is None
     monkeypatch.setattr(native, "_IS_NEG", native._IS_INFERENCE)
-    assert native.native.__wrapped__() is None, "a function that answers wrong must not be used"
+    assert native.native.__wrapped__() is None, "a native function with a wrong result must not be used"
 
 
 @pytest.mark.parametrize("missing", [*native._ALLOCATION, *native._CODES])
@@ -93,7 +93,7 @@ def test_where_torch_lacks_a_function_that_allocates_python_allocates(monkeypatc
 
 
 def test_an_allocation_that_is_not_what_was_asked_for_is_not_used(monkeypatch):
-    monkeypatch.setattr(native, "_codes", lambda tensor, offset: (7, 0, -1))  # float64's code, whatever the dtype
+    monkeypatch.setattr(native, "_codes", lambda tensor, offset: (7, 0, -1))  # dtype code of float64 for every tensor
     assert native.native.__wrapped__().empty == 0
 
 

@@ -72,13 +72,13 @@ def test_names_are_told_apart_by_numbers() -> None:
 
 
 UNNAMED = {
-    "two uses": (product(1), "bar.sync 0", product(5, b=11)),
-    "no product": tuple(
+    "a fragment with two uses": (product(1), "bar.sync 0", product(5, b=11)),
+    "vectors of no MMA": tuple(
         statement
         for at in range(3)
         for statement in ("st.global.v4.b32 [%r30], {%r1, %r2, %r3, %r4}", f"bar.sync {at}")
     ),
-    "registers of no bank": (
+    "a register outside of a register group": (
         *(product(1, 1).replace("%f1,", "%g,"), "bar.sync 0", product(1, 5, 20).replace("%f1,", "%g,"), "bar.sync %r1"),
         product(1, 9, 22).replace("%f1,", "%g,"),
     ),

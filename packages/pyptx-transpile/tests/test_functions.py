@@ -102,12 +102,12 @@ ARGUMENTS = {
          for n in (10, 25, 31)],
         "(r[25], [r[26], r[26], r[26], r[29]])",
     ),
-    "registers in a row are a list": (
+    "consecutive registers are a list": (
         [f"xor.b32 %r{n}, %r{n + 1}, 7;\nshf.l.wrap.b32 %r{n + 2}, %r{n}, %r{n}, 3;\npopc.b32 %r{n + 3}, %r{n + 2};\n"
          f"bar.sync 0;\nbrev.b32 %r{n + 4}, %r{n + 3};\n" for n in (20, 33, 57)],
         "(r[20:25])",
     ),
-    "a number is a number": (
+    "a number is an argument": (
         [f"ld.global.f32 %f1, [%rd1+{n}];\nsqrt.rn.f32 %f2, %f1;\nmul.f32 %f3, %f2, 0f3F000000;\nbar.sync 0;\n"
          f"st.global.f32 [%rd1+{n}], %f3;\n" for n in (4, 60, 100)],
         "60)",
@@ -127,8 +127,8 @@ def test_arguments(case: str) -> None:
 
 
 STAYS = {
-    "a branch into it": "mov.b32 %r1, {n};\n$L{n}:\npopc.b32 %r3, %r1;\n@%p1 bra $L{n};\n",
-    "a parameter": "ld.param.u32 %r{n}, [q];\nret;\n",
+    "a branch into the sequence": "mov.b32 %r1, {n};\n$L{n}:\npopc.b32 %r3, %r1;\n@%p1 bra $L{n};\n",
+    "a parameter of the kernel": "ld.param.u32 %r{n}, [q];\nret;\n",
     "too many arguments": (
         "add.s32 %r{n}, %r1{n}, %r2{n};\nadd.f32 %f{n}, %f1{n}, %f2{n};\nadd.s64 %rd{n}, %rd1{n}, %rd2{n};\n"
     ),
@@ -212,11 +212,11 @@ SEVERAL = module(asm(1, 2, 3), asm(4, 5), asm(6, 7, 8, 9))
 CALLS: dict[str, Callable[[str], str]] = {
     "another register": lambda line: line.replace("r[", "r[1"),
     "a nonexistent register": lambda line: line.replace("r[", "r[999"),
-    "an operand of another kind": lambda line: line.replace("r[0])", "p[0])"),
-    "an argument less": lambda line: line.replace(", r[0])", ")"),
+    "a predicate as argument": lambda line: line.replace("r[0])", "p[0])"),
+    "a missing argument": lambda line: line.replace(", r[0])", ")"),
     "twice": lambda line: f"{line}; {line.strip()}",
     "nothing": lambda line: line[: len(line) - len(line.lstrip())] + "pass",
-    "no Python": lambda line: line.replace("(", "(("),
+    "a syntax error": lambda line: line.replace("(", "(("),
 }
 
 
@@ -243,10 +243,10 @@ BODIES: dict[str, Callable[[str], str]] = {
     "another number": lambda line: line.replace("31", "30"),
     "raises": lambda line: line.replace("31", "1 // 0"),
     "an unknown name": lambda line: line.replace("pred=p", "pred=q"),
-    "refused by the table": lambda line: line.replace("shfl.sync.idx", "shfl.sync.side"),
-    "no Python": lambda line: line.replace("with", "without"),
-    "other parameters": lambda line: line.replace("a: reg.Reg", "a, b, c"),
-    "another name": lambda line: line.replace("def shfl_idx", "def other"),
+    "an unknown instruction": lambda line: line.replace("shfl.sync.idx", "shfl.sync.side"),
+    "a syntax error": lambda line: line.replace("with", "without"),
+    "too many parameters": lambda line: line.replace("a: reg.Reg", "a, b, c"),
+    "another function name": lambda line: line.replace("def shfl_idx", "def other"),
 }
 
 

@@ -109,7 +109,7 @@ STAYING = {
     "a part of a parameter": ("ld.param.u32 %r1, [k_param_0+4]", "ld.param.u32 %r2, [k_param_1+4]"),
     "under a guard": ("@!%p0 " + load(2, "r1"), "@!%p0 " + load(5, "r2")),
     "other pointers": ("cvta.to.shared.u64 %rd1, %rd2", "cvta.to.shared.u64 %rd3, %rd4"),
-    "registers that nothing declares": (load(2, "q1"), load(5, "q2")),
+    "registers outside of a register group": (load(2, "q1"), load(5, "q2")),
 }
 
 
@@ -125,7 +125,7 @@ def test_others_stay(what: str) -> None:
 WRONG: dict[str, Callable[[str], str]] = {
     "another parameter": lambda line: line.replace("params[2]", "params[5]"),
     "another register": lambda line: line.replace("r[1:3]", "r[2:4]"),
-    "names of other registers": lambda line: line.replace("param_2, param_5", "param_5, param_2"),
+    "the names of two registers swapped": lambda line: line.replace("param_2, param_5", "param_5, param_2"),
     "another type": lambda line: line.replace(")", ", bits=True)"),
     "a nonexistent parameter": lambda line: line.replace("params[2]", "params[80]"),
 }

@@ -63,7 +63,7 @@ def test_rewrites_nest_no_deeper_than_python_does(body: Body) -> None:
     plan = RewritePlan(body, frozenset())
     start, end = body.start, body.end
     accepted = [plan.accept(rewrite(start + n, end - n, (start + n + 1, end - n - 1))) for n in range(LENGTH // 2)]
-    assert accepted == [n < DEEPEST - 1 for n in range(LENGTH // 2)]  # the function body itself is one of the levels
+    assert accepted == [n < DEEPEST - 1 for n in range(LENGTH // 2)]  # the function body is a block, too
     inside_out = RewritePlan(body, frozenset())
     for n in reversed(range(LENGTH // 2)):
         inside_out.accept(rewrite(start + n, end - n, (start + n + 1, end - n - 1)))

@@ -14,9 +14,9 @@ LONG = "@{} cp.async.cg.shared.global.L2::cache_hint [%r1+128], [%rd1+128], 16, 
 
 APART = {
     "another guard": (LONG.format("%p1"), "@%p2 st.global.b32 [%rd3], %r3;"),
-    "the opposite": (LONG.format("%p1"), "@!%p1 st.global.b32 [%rd3], %r3;"),
+    "opposite guard": (LONG.format("%p1"), "@!%p1 st.global.b32 [%rd3], %r3;"),
     "no line saved": ("@%p1 st.global.b32 [%rd3+4], %r3;", "@%p1 st.global.b32 [%rd3], %r3;"),
-    "the guard is written": ("@%p1 setp.ne.s32 %p1, %r1, 7;", LONG.format("%p1")),
+    "an instruction writes the guard": ("@%p1 setp.ne.s32 %p1, %r1, 7;", LONG.format("%p1")),
 }
 
 

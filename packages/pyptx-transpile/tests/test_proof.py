@@ -100,12 +100,12 @@ def broken(printer: BodyPrinter, at: int) -> None:
 WRONG: dict[str, Callable[[BodyPrinter, int], None]] = {
     "another instruction": lambda printer, _: printer.page.line("ptx.inst.sub.s32(r[1], r[1], 1)"),
     "nothing": lambda printer, _: printer.page.line("pass"),
-    "too much": twice,
+    "an instruction twice": twice,
     "raises": lambda printer, _: printer.page.line("1 / 0"),
     "an unknown name": lambda printer, _: printer.page.line("nothing()"),
     "cannot be printed": broken,
-    "no Python": lambda printer, _: printer.page.line("add %r1 %r1"),
-    "refused by the table": lambda printer, _: printer.page.line("ptx.inst.add.f16(r[1], r[1], 1)"),
+    "a syntax error": lambda printer, _: printer.page.line("add %r1 %r1"),
+    "an unknown instruction": lambda printer, _: printer.page.line("ptx.inst.add.f16(r[1], r[1], 1)"),
     "other whitespace": moved,
 }
 

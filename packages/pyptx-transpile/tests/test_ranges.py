@@ -23,31 +23,31 @@ if TYPE_CHECKING:
     from pyptx_transpile.rows import Body
 
 COUNTED = {
-    "a number of turns": ("mov.b32 %r1, 0;", "add.s32 %r1, %r1, 1", "setp.ne.s32 %p1, %r1, 8", "", "0, 8"),
+    "constant bounds": ("mov.b32 %r1, 0;", "add.s32 %r1, %r1, 1", "setp.ne.s32 %p1, %r1, 8", "", "0, 8"),
     "downwards": ("mov.b32 %r1, 8;", "add.s32 %r1, %r1, -2", "setp.gt.s32 %p1, %r1, 0", "", "8, 0, -2"),
-    "while it is not yet the stop": ("", "add.s32 %r1, %r1, 1", "setp.eq.s32 %p1, %r1, %r2", "!", "r[1], r[2]"),
-    "by a register": (
+    "until the counter equals the stop": ("", "add.s32 %r1, %r1, 1", "setp.eq.s32 %p1, %r1, %r2", "!", "r[1], r[2]"),
+    "step in a register": (
         "mov.b32 %r1, %r4;",
         "add.s32 %r1, %r1, %r3",
         "setp.lt.u32 %p1, %r1, %r2",
         "",
         "r[4], r[2], r[3]",
     ),
-    "in 64 bits": ("", "add.s64 %rd1, %rd1, 4", "setp.lt.u64 %p1, %rd1, %rd2", "", "rd[1], rd[2], 4"),
+    "64-bit counter": ("", "add.s64 %rd1, %rd1, 4", "setp.lt.u64 %p1, %rd1, %rd2", "", "rd[1], rd[2], 4"),
 }
 NOT_COUNTED = {
     "another register is compared": ("add.s32 %r1, %r1, 1", "setp.lt.s32 %p1, %r2, 8", ""),
-    "the wrong way": ("add.s32 %r1, %r1, 1", "setp.gt.s32 %p1, %r1, 8", ""),
-    "with the stop": ("add.s32 %r1, %r1, 1", "setp.le.s32 %p1, %r1, 8", ""),
-    "another predicate": ("add.s32 %r1, %r1, 1", "setp.lt.s32 %p2, %r1, 8", ""),
-    "turned round": ("add.s32 %r1, %r1, 1", "setp.lt.s32 %p1, %r1, 8", "!"),
-    "no step": ("add.s32 %r1, %r1, 0", "setp.lt.s32 %p1, %r1, 8", ""),
-    "another sum": ("add.s32 %r1, %r2, 1", "setp.lt.s32 %p1, %r1, 8", ""),
-    "a carry": ("add.cc.u32 %r1, %r1, 1", "setp.lt.s32 %p1, %r1, 8", ""),
+    "away from the stop": ("add.s32 %r1, %r1, 1", "setp.gt.s32 %p1, %r1, 8", ""),
+    "stop included": ("add.s32 %r1, %r1, 1", "setp.le.s32 %p1, %r1, 8", ""),
+    "branch on another predicate": ("add.s32 %r1, %r1, 1", "setp.lt.s32 %p2, %r1, 8", ""),
+    "negated predicate": ("add.s32 %r1, %r1, 1", "setp.lt.s32 %p1, %r1, 8", "!"),
+    "a step of 0": ("add.s32 %r1, %r1, 0", "setp.lt.s32 %p1, %r1, 8", ""),
+    "sum of another register": ("add.s32 %r1, %r2, 1", "setp.lt.s32 %p1, %r1, 8", ""),
+    "an add with carry-out": ("add.cc.u32 %r1, %r1, 1", "setp.lt.s32 %p1, %r1, 8", ""),
     "a guarded step": ("@%p3 add.s32 %r1, %r1, 1", "setp.lt.s32 %p1, %r1, 8", ""),
-    "two predicates": ("add.s32 %r1, %r1, 1", "setp.lt.s32 %p1|%p2, %r1, 8", ""),
-    "a boolean with the relation": ("add.s32 %r1, %r1, 1", "setp.lt.and.s32 %p1, %r1, 8, %p2", ""),
-    "a number below zero": ("add.s32 %r1, %r1, 1", "setp.lt.s32 %p1, %r1, -8", ""),
+    "a setp with two predicates": ("add.s32 %r1, %r1, 1", "setp.lt.s32 %p1|%p2, %r1, 8", ""),
+    "a setp with a predicate operand": ("add.s32 %r1, %r1, 1", "setp.lt.and.s32 %p1, %r1, 8, %p2", ""),
+    "a negative stop": ("add.s32 %r1, %r1, 1", "setp.lt.s32 %p1, %r1, -8", ""),
 }
 
 

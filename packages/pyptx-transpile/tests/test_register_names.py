@@ -97,9 +97,9 @@ UNNAMED = {
     "read once": ("mov.u32 %r1, %tid.x", "bar.sync 0", "bar.sync %r1"),
     "under a guard": ("@%p1 mov.u32 %r1, %tid.x", *USED),
     "a part of a parameter": ("ld.param.u32 %r1, [k_param_1+2]", *USED),
-    "a vector": ("ld.param.v2.u32 {%r1, %r3}, [k_param_0]", *USED),
-    "a register": ("mov.u32 %r1, %r9", *USED),
-    "a scope's own": ("{ .reg .b32 %r<9>", "mov.u32 %r1, %tid.x", *USED[:2], "}"),
+    "a vector load": ("ld.param.v2.u32 {%r1, %r3}, [k_param_0]", *USED),
+    "a copy of a register": ("mov.u32 %r1, %r9", *USED),
+    "a register of a scope": ("{ .reg .b32 %r<9>", "mov.u32 %r1, %tid.x", *USED[:2], "}"),
 }
 
 
@@ -137,7 +137,7 @@ WRONG: dict[str, Callable[[str], str]] = {
     "another register": lambda line: line.replace("r[1]", "r[7]"),
     "another special register": lambda line: line.replace("tid", "ctaid"),
     "a register of another type, so that its uses raise": lambda line: line.replace("r[1]", "rd[1]"),
-    "it raises": lambda line: line.replace("r[1]", "r[100]"),
+    "a nonexistent register": lambda line: line.replace("r[1]", "r[100]"),
 }
 
 

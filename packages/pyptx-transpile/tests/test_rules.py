@@ -131,21 +131,21 @@ SHAPES = {
             'with ptx.elif_(~ptx.inst.setp.lt.s32(p[2], r[1], 8), label="$L3", end_label="$L3", end_uniform=True):'
         ),
     ),
-    "else if in another order": (
+    "else with a statement before its if": (
         (
             "@%p1 bra $L1;\n\tmov.b32 %r1, 1;\n\tbra $L3;\n$L1:\n\tmov.b32 %r1, 3;\n\t@%p2 bra $L3;\n"
             "\tmov.b32 %r1, 2;\n$L3:"
         ),
         'with ptx.else_(end_label="$L3"):|with ptx.if_(~p[2], label="$L3", define_label=False):',
     ),
-    "out of the first way": (
+    "break out of the first block": (
         "@%p1 bra $L1;\n\t@%p2 bra $L3;\n\tmov.b32 %r1, 1;\n\tbra.uni $L3;\n$L1:\n\tmov.b32 %r1, 2;\n$L3:",
         (
             'with ptx.if_(~p[1], label="$L1", end_label="$L3"):|ptx.break_("$L3", pred=p[2])|'
             "with ptx.else_(end_uniform=True):"
         ),
     ),
-    "shared join": (
+    "two ifs with one end label": (
         "@%p1 bra $L1;\n\tmov.b32 %r1, 1;\n\t@!%p2 bra $L1;\n\tmov.b32 %r1, 2;\n$L1:",
         'with ptx.if_(~p[1], label="$L1"):|with ptx.if_(p[2], label="$L1", define_label=False):',
     ),
@@ -153,28 +153,28 @@ SHAPES = {
         "$L1:\n\t@%p1 bra $L2;\n\tbra.uni $L1;\n$L2:",
         'with ptx.loop("$L1", end_label="$L2"):|ptx.break_(',
     ),
-    "next turn": (
+    "continue of a loop": (
         "$L1:\n\t@%p1 bra $L1;\n\tmov.b32 %r1, 1;\n\t@%p2 bra $L1;",
         'with ptx.loop("$L1", pred=p[2], next_label="$L1"):|ptx.continue_(pred=p[1])',
     ),
-    "out of two loops": (
+    "break out of two loops": (
         "$L1:\n$L2:\n\t@%p1 bra $L3;\n\t@%p2 bra $L2;\n\t@%p3 bra $L1;\n$L3:",
         'with ptx.loop("$L1", pred=p[3], end_label="$L3"):|ptx.break_("$L3", pred=p[1])',
     ),
-    "two ways that cross": (
+    "overlapping forward branches": (
         "@%p1 bra $L1;\n\t@%p2 bra $L2;\n$L1:\n\tmov.b32 %r1, 1;\n$L2:",
         'with ptx.block("$L2"):|with ptx.if_(~p[1], label="$L1"):|ptx.break_("$L2", pred=p[2])',
     ),
-    "out of an if": (
+    "break out of an if": (
         "@%p1 bra $L3;\n\t@%p2 bra $L1;\n\t@!%p3 bra $L3;\n$L1:\n\tmov.b32 %r1, 2;\n\t@%p2 bra $L1;\n$L3:",
         'with ptx.if_(~p[1], label="$L3"):|if_(~p[2], label="$L1", define_label=False)|ptx.break_("$L3", pred=~p[3])',
     ),
-    "one way or the other": (
+    "a guarded and an unguarded branch": (
         "@%p1 bra $L1;\n\tbra.uni $L2;\n$L1:\n\tmov.b32 %r1, 1;\n\tbra.uni $L3;\n$L2:\n\tmov.b32 %r1, 2;\n$L3:",
         'with ptx.block("$L3"):|with ptx.block("$L2"):|ptx.break_("$L2", uniform=True)|ptx.break_("$L3", uniform=True)',
     ),
-    "label of a scope": ("{\n$L1:\n\t@%p1 bra $L1;\n\t}", 'with ptx.scope():|with ptx.loop("$L1", pred=p[1]):'),
-    "out of a scope": ("{\n\t@%p1 bra $L1;\n\t}\n$L1:", 'with ptx.block("$L1"):|ptx.break_("$L1", pred=p[1])'),
+    "loop in a scope": ("{\n$L1:\n\t@%p1 bra $L1;\n\t}", 'with ptx.scope():|with ptx.loop("$L1", pred=p[1]):'),
+    "branch out of a scope": ("{\n\t@%p1 bra $L1;\n\t}\n$L1:", 'with ptx.block("$L1"):|ptx.break_("$L1", pred=p[1])'),
     "into a loop": ("@%p1 bra $L2;\n$L1:\n\tmov.b32 %r1, 1;\n$L2:\n\t@%p2 bra $L1;", 'ptx.inst.bra("$L2", pred=p[1])'),
 }
 

@@ -67,7 +67,7 @@ UNNAMED = {
     "read before": ("bar.sync %r1", "mov.u32 %r1, tile", "bar.sync 0", *uses(1)),
     "read once": ("mov.u32 %r1, tile", "bar.sync 0", uses(1)[0]),
     "under a guard": ("@%p1 mov.u32 %r1, tile", "bar.sync 0", *uses(1)),
-    "another space": ("mov.u32 %r1, table", "bar.sync 0", *uses(1)),
+    "a variable in .const": ("mov.u32 %r1, table", "bar.sync 0", *uses(1)),
     "a computed address": ("add.s32 %r1, %r2, 8", "bar.sync 0", *uses(1)),
 }
 

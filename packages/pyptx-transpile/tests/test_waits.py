@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from pyptx_dsl.registers.register import Reg
 
 POLLS: dict[str, dict[str, object]] = {
-    "as usual": {},
-    "a test": {"poll": "test_wait"},
-    "a state": {"parity": False},
+    "default options": {},
+    "test_wait": {"poll": "test_wait"},
+    "state operand": {"parity": False},
     "acquire": {"sem": "acquire", "scope": "cluster"},
     "relaxed and generic": {"sem": "relaxed", "scope": "cta", "space": None},
-    "a hint": {"suspend_time_hint": "0x989680", "space": "shared"},
+    "suspend time hint": {"suspend_time_hint": "0x989680", "space": "shared"},
     "uniform": {"uniform": True},
     "lines": {"loc": (1, 20, 5)},
     "inlined lines": {"loc": (1, 20, 5, "$name", (1, 7, 3))},
@@ -31,7 +31,7 @@ ROWS = [*[(form, form == "skip") for form in FORMS], *[(form, True) for form in 
 
 
 def written(form: str, knobs: dict[str, object], *, guarded: bool, computed: bool = False) -> str:
-    """Return a module with one wait of a form, between two other instructions."""
+    """Return a module with one `ptx.mbarrier.wait` of the form `form`, between two other instructions."""
 
     def k() -> None:
         ptx.file_(1, "kernel.py")
@@ -91,12 +91,12 @@ def test_what_waits_have_in_common_is_said_once() -> None:
 
 SPIN = "{\n\t.reg .pred P1;\nL:\n\tmbarrier.try_wait.parity.shared::cta.b64 P1, [%r1], %r2;\n\t@!P1 bra L;\n\t}\n"
 NEARLY = {
-    "the branch of another predicate": SPIN.replace("@!P1", "@!%p1"),
-    "the branch of the opposite": SPIN.replace("@!P1", "@P1"),
-    "another label": SPIN.replace("@!P1 bra L", "@!P1 bra M") + "\tM:\n",
-    "more in a turn": SPIN.replace("\tmbar", 3 * "\tadd.s32 %r1, %r1, 1;\n" + "\tmbar"),
-    "something else is computed": SPIN.replace("\tmbar", "\tadd.s32 %r3, %r1, 1;\n\tmbar"),
-    "a comment of its own": SPIN.replace("\tmbar", "\t// look\n\tmbar"),
+    "branch on another predicate": SPIN.replace("@!P1", "@!%p1"),
+    "branch on the opposite predicate": SPIN.replace("@!P1", "@P1"),
+    "branch to another label": SPIN.replace("@!P1 bra L", "@!P1 bra M") + "\tM:\n",
+    "three more instructions": SPIN.replace("\tmbar", 3 * "\tadd.s32 %r1, %r1, 1;\n" + "\tmbar"),
+    "instruction that computes no operand": SPIN.replace("\tmbar", "\tadd.s32 %r3, %r1, 1;\n\tmbar"),
+    "comment in the loop": SPIN.replace("\tmbar", "\t// look\n\tmbar"),
 }
 
 

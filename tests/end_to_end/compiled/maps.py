@@ -177,10 +177,10 @@ def predicates() -> Problem:
     field = r >> 4 & 0xFF
     r = (field - 256 if field > 127 else field) & mask
     r = x5 & ~0xFF00 | (r & 0xFF) << 8
-    r = (r >> 8 & 0xFF) | (r & 0xFF) << 8 | r & 0xFFFF0000  # prmt 0x3201 swaps the two lowest bytes
-    r = (r | x5 << 32) >> 16 & mask  # prmt.f4e by 2 selects bytes 2 to 5
+    r = (r >> 8 & 0xFF) | (r & 0xFF) << 8 | r & 0xFFFF0000  # prmt with selector 0x3201 swaps the two lowest bytes
+    r = (r | x5 << 32) >> 16 & mask  # prmt.f4e with selector 2 selects bytes 2 to 5 of r and x5
     r = (32 - r.bit_length()).bit_count()
-    r = (r & -r).bit_length() - 1  # fns finds the first set bit
+    r = (r & -r).bit_length() - 1  # fns returns the index of the first set bit
     after = x.copy()
     after[6] = 0xFF << r
     return Problem((x,), {0: after}, block=1)  # the kernel compares an undefined predicate but does not use the result

@@ -17,7 +17,7 @@ from modules import Compiled, Parameters
 if TYPE_CHECKING:
     from cases import Case
 
-_CUDA = 2  # DLPack's device type
+_CUDA = 2  # kDLCUDA: DLPack's device type of a CUDA GPU
 _CONSTANT = re.compile(r"(%\w+) = llvm\.mlir\.constant\((\d+) : (?:index|i\d+)\)")
 _LAUNCH = re.compile(r"llvm\.call @cuLaunchKernel\(%\w+, ([^)]*)\)")
 _OBJECT = re.compile(r'assembly = "((?:[^"\\]|\\.)*)"')
@@ -35,7 +35,7 @@ def begin() -> None:
     def to_text(self: Any, module: Any, pipeline: str, *rest: Any) -> None:
         compile_(self, module, pipeline.replace("cubin-format=bin", "cubin-format=isa"), *rest)
         _lowered.append(str(module))
-        raise RuntimeError("nothing is to be run")
+        raise RuntimeError("stop after PTX is emitted")
 
     Compiler.compile = to_text
     runtime.make_fake_compact_tensor = stand_in

@@ -69,7 +69,7 @@ class Parameters:
         self.rows.append({"number": value, "kind": kind})
 
     def add(self, argument: Any) -> None:
-        """Add an array or a descriptor of one, or a number; Python's `int` and `float` become C's 32-bit types."""
+        """Add an array, a tensor map, a texture, a surface or a number; `int` and `float` become C's 32-bit types."""
         if isinstance(argument, Array):
             self.array(argument)
         elif isinstance(argument, Described):
@@ -89,7 +89,7 @@ class Compiled:
     """Output of a compiler for a case.
 
     `linked` are the texts of further translation units, `behind` is the output for the preceding launch. `triton` is
-    Triton's launch data, `cute` that of the CuTe DSL; if given, it replaces block and cluster.
+    Triton's launch data, `cute` that of the CuTe DSL; either replaces block and cluster.
     """
 
     text: str

@@ -19,7 +19,7 @@ H100 = {"max_shared_mem": 232448, "max_num_regs": 65536, "multiprocessor_count":
 
 
 class SimulatorDriver:
-    """The active driver; `schedule` are options of later launches, `findings` the findings of all launches so far."""
+    """Triton's active driver; `schedule` are options of later launches, `findings` those of all launches so far."""
 
     def __init__(self, capability: int = 90) -> None:
         self.capability, self.schedule, self.findings = capability, dict[str, Any](), list[Finding]()

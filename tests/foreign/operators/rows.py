@@ -1,4 +1,4 @@
-"""`Row`, an operator in a library's table of operators."""
+"""`Operator`, a row in a library's table of operators."""
 
 from __future__ import annotations
 

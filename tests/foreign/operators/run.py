@@ -47,7 +47,7 @@ def _faults(
         return [Fault(type(error).__name__, str(error)[:2000])]
     found = [Fault(each.rule, each.message) for each in driver.findings if each.severity in ACCUSATIONS]
     away = max(distance(*each) for each in zip(have, wanted, strict=True))
-    return found if away <= operator.tolerance else [*found, Fault("wrong", f"a result is {away:.2g} away")]
+    return found if away <= operator.tolerance else [*found, Fault("wrong", f"a result has {away:.2g} relative error")]
 
 
 def tensors(results: Results) -> list[Tensor]:

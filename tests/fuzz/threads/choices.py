@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Statements = list["Statement"]
 
 SIZES: Final = (1, 7, 32, 32, 33, 33, 36, 36, 40, 40, 48, 48, 63, 64, 64, 96, 100, 200)
-# Global memory: a word for each of these reductions, flags, words that flags publish, and a word per thread.
+# Global memory: a word for each reduction below, flags, words that flags publish, and a word per thread.
 UPDATES: Final = ("add", "min", "max", "and", "or", "xor", "add", "add")
 TICKET, LEADERS = 6, 7
 FLAGS, DATA, WORDS = 8, 12, 16
@@ -44,7 +44,7 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """Marker at the end of a statement list: the region of the statements after the list."""
+    """Marker at the end of a statement list: the `Region` (threads) that executes the statements after the list."""
 
     region: Region
 
@@ -54,7 +54,7 @@ def exits(body: Statements) -> bool:
 
 
 class Choices:
-    """State of the generation of a program, and its random choices."""
+    """State of the program generator, with its random choices of names, registers, operands and conditions."""
 
     def __init__(self, chance: Random) -> None:
         self.chance = chance

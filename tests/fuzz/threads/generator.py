@@ -127,7 +127,7 @@ class _Generator(CtaStatements):
     # --- bodies -----------------------------------------------------------------------------------
 
     def body(self, region: Region) -> Statements:
-        """Return random statements that the threads of a region execute."""
+        """Return random statements for the threads of a `Region`."""
         found: Statements = []
         while self.left > 0:
             self.left -= 1
@@ -138,7 +138,7 @@ class _Generator(CtaStatements):
         return found
 
     def after(self, region: Region, found: Statements) -> Region:
-        """Return the region after the statements `found`; remove a `Now` at the end of `found`."""
+        """Return the `Region` (threads) after the statements `found`; remove a marker `Now` at their end."""
         if found and isinstance(found[-1], Now):
             now = found.pop()
             assert isinstance(now, Now)

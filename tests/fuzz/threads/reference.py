@@ -284,8 +284,8 @@ class _Grid:
         aligned = any("aligned" in one.statement.form or one.statement.form.startswith("bar.") for one in waits)
         agreed |= {barrier.agreed} if barrier.waits else set()
         sites = {id(one.statement) if aligned else type(one.statement) for one in waits}
-        refuse(len(agreed) > 1 or len(sites) > 1, "threads differ at one barrier", agreed, here)
-        refuse(number in barrier.waits, "a warp arrives twice", here)
+        refuse(len(agreed) > 1 or len(sites) > 1, "threads use one barrier in different ways", agreed, here)
+        refuse(number in barrier.waits, "a warp arrives twice in one phase", here)
         ordered = any(each.clock[other] >= epoch for each in lanes for other, epoch in barrier.last)
         refuse(barrier.last and not ordered, "arrival is not ordered after the previous phase", here)
         (barrier.agreed,) = agreed

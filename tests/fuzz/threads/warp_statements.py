@@ -46,12 +46,12 @@ class WarpStatements(ThreadStatements, ABC):
 
     @abstractmethod
     def body(self, region: Region) -> Statements:
-        """Return random statements that the lanes of a region execute."""
+        """Return random statements for the executing lanes of a `Region`."""
 
     # --- collectives ------------------------------------------------------------------------------
 
     def some_lanes(self, region: Region) -> tuple[Operand, Statements]:
-        """Return the membermask of the lane's group: the whole region, a tile, or one of two random groups."""
+        """Return the membermask of the lane's group: all lanes of the `Region`, a tile, or one of two random groups."""
         assert region.mask is not None
         draw, m = self.chance.random(), self.name("m")
         if draw < 0.4:
@@ -177,7 +177,7 @@ class WarpStatements(ThreadStatements, ABC):
         return self.noted(region, found)
 
     def noted(self, region: Region, found: Statements) -> Statements:
-        """Return `found`; if a statement in it exits, append a region whose membermask is not exact."""
+        """Return `found`; if a statement in it exits, append a marker: the membermask may include exited lanes."""
         return [*found, Now(replace(region, exact=False))] if exits(found) else found
 
     def loop(self, region: Region) -> Statements:

@@ -10,7 +10,7 @@ STRICTER: dict[str, str] = {
     ),
     r"^atom\S* [^;]*,[^;]*,[^;]*,": ("ptxas ignores a fourth operand of atom.exch, .and, .or and .xor"),
     r"^(atom|red)\S*\.v[248]\S* [^|]*\{%b\d\d_\d+, [^}|]*%(pred|f\d\d|[us]\d\d)_": (
-        "ptxas checks only the first element of a vector; after untyped bits it accepts elements of any type"
+        "ptxas checks only the first element of a vector; after one of .b type it accepts elements of any type"
     ),
 }
 

@@ -6,6 +6,6 @@ STRICTER: dict[str, str] = {}
 
 LAXER: dict[str, str] = {
     r"^st\.bulk\S* \[smem\].*\| Argument 1 of instruction 'add'": (
-        "ptxas expands st.bulk, and cannot add to the address of a variable"
+        "ptxas expands st.bulk into other instructions, and fails to add an offset to a variable's address"
     ),
 }

@@ -6,7 +6,7 @@ STRICTER: dict[str, str] = {}
 
 LAXER: dict[str, str] = {
     r"^(call\b.* branches|brx\.\S* .* prototype);": (
-        "the check of the module, not of the instruction, determines which list a label names"
+        "the check of the module, not of the instruction, finds whether a label names branch targets or a prototype"
     ),
     r"^call.* gmem; .*array expected": "only the initializer distinguishes an array of functions from another variable",
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 STRICTER: dict[str, str] = {
     r"^spcompress\S* .*, (0[fd]|\d+\.)\w+; \|": (
-        "a descriptor must be a register; ptxas also accepts floating-point constants"
+        "the descriptor operand must be a register; ptxas also accepts floating-point constants"
     ),
 }
 

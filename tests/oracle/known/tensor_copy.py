@@ -4,10 +4,10 @@ from __future__ import annotations
 
 STRICTER: dict[str, str] = {
     r"^(cp|applypriority)\S*\.im2col\S* .*\{[^{}]*%f16_.*\| operand-type: .* offsets in ": (
-        "offsets must be integers; after the first offset, ptxas accepts 16-bit floating-point registers"
+        "im2col offsets must be integers; after the first offset, ptxas accepts 16-bit floating-point registers"
     ),
     r"^cp\S*\.tensor\.\S*\.global\.shared::cta\S*\.mbarrier::report::": (
-        "the manual has reports for loads only; ptxas accepts them for stores, too"
+        "the manual has .mbarrier::report for loads only; ptxas accepts it for stores, too"
     ),
     r"^cp\.reduce\S*\.tile::scatter4": "the manual does not have .tile::scatter4 for reductions",
     r"^applypriority\S*\.(tile::gather4|im2col_no_offs)\S* .*\| (missing-)?modifier: ": (
@@ -21,7 +21,7 @@ STRICTER: dict[str, str] = {
 # These differences concern the contents of address brackets; the table checks only operand kinds.
 LAXER: dict[str, str] = {
     r"\.override::global_dim(_stride)?\S* .*\{[^{}]*\b[1-9]\d*\}\]": (
-        "with an override of sizes, constant coordinates must be 0, which only ptxas checks"
+        "with .override::global_dim, constant coordinates must be 0, which only ptxas checks"
     ),
-    r"\.tensor\.\S* .*\[%\w+\+\d+, \{": "ptxas does not accept an offset to the register of a tensor map",
+    r"\.tensor\.\S* .*\[%\w+\+\d+, \{": "ptxas does not accept an offset to the register with a tensor map's address",
 }

@@ -1,4 +1,4 @@
-"""Bit fields of descriptors: tables of `BitField`, used to encode, decode and print descriptors."""
+"""Bit fields of descriptors: tables of `Field`, used to encode, decode and print descriptors."""
 
 from __future__ import annotations
 

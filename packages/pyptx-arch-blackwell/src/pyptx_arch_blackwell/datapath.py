@@ -14,10 +14,10 @@ from typing import Final
 __all__ = ["LANES", "PARTITION", "Rectangle", "accumulator"]
 
 LANES: Final = 128
-"""Lanes of a CTA's tensor memory."""
+"""Number of lanes of a CTA's tensor memory."""
 
 PARTITION: Final = 32
-"""Lanes of a lane quarter: a warp can access lanes 32w to 32w + 31, w its index in the warpgroup."""
+"""Number of lanes of a lane quarter: warp w of a warpgroup can access lanes 32w to 32w + 31."""
 
 _HALF = 16  # lanes of each lane quarter for a matrix that uses half of the lanes
 

@@ -5,8 +5,8 @@
     InstructionDescriptor.decode("f16", 0x8400490)       # idesc again
     print(idesc.picture())                               # one field per line
 
-Independent of traces and of the simulator. Malformed values raise DescriptorError, a ValueError. Manual: "Matrix
-Descriptors" of tcgen05.
+The module works without a trace and without the simulator. Malformed values raise DescriptorError, a ValueError.
+Manual: "Matrix Descriptors" of tcgen05.
 """
 
 from __future__ import annotations
@@ -109,7 +109,8 @@ _FORMATS: Mapping[str, tuple[Field, ...]] = {
     "mxf4nvf4": _scaled_halves({"ue4m3": 0, "ue8m0": 1}),
 }
 _DEEP = 96
-# K of a dense MMA: 32 bytes of shared memory, in which kinds with 8-bit types store narrower elements as bytes.
+# K of a dense MMA by kind: the number of elements in 32 bytes of shared memory. Kinds with 8-bit types store narrower
+# elements as bytes.
 _DEPTHS = {"f16": 16, "tf32": 8, "f8f6f4": 32, "i8": 32, "mxf8f6f4": 32, "mxf4": 64, "mxf4nvf4": 64}
 _WIDTH = 32
 _WIDE = 64
@@ -146,10 +147,10 @@ class InstructionDescriptor:
     contiguous. `selector` selects columns of the metadata of a sparse A, `max_shift` is the maximum shift of the
     columns of B (`.ws`).
 
-    `scale` is the type of the scale factors, optional if the kind has only one; `scale_a_id` and `scale_b_id` are their
-    first bytes in a column of tensor memory. `depth` is K, by default determined by kind and sparsity; it may be 96
-    instead of 64 in dense MMAs of 4-bit floats (sm_103a). Raise DescriptorError for a value that does not fit its
-    field. `products.check` checks whether the MMA exists.
+    `scale` is the type of the scale factors, optional if the kind has only one; `scale_a_id` and `scale_b_id` are the
+    first bytes of A's and B's scale factors in a column of tensor memory. `depth` is K, by default determined by kind
+    and sparsity; it may be 96 instead of 64 in dense MMAs of 4-bit floats (sm_103a). Raise DescriptorError for a value
+    that does not fit its field. `pyptx_arch_blackwell.mma.check` checks whether the MMA exists.
     """
 
     kind: str

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FRAGMENTS", "accumulator_fragment"]
 
-_CELL, _HALF = 32, 16  # bits
+_CELL, _HALF = 32, 16  # bits of a tensor memory column in one lane, and of its half
 
 
 @cache
@@ -83,7 +83,7 @@ def _step(parts: Iterable[Rectangle], lane: int) -> Stride | None:
 
 
 def _composed(steps: dict[int, Stride | None], step: Stride) -> Stride | None:
-    """Return the rows and columns of D that a tensor memory offset skips; None if its lane has no elements of D."""
+    """Return the stride in D of the tensor memory stride `step`; None for a lane without elements of D."""
     if not step.row:
         return Stride(0, step.column)
     found = steps[step.row]

@@ -3,8 +3,8 @@
     find("f16", cta_group=2)                             # the valid types and shapes
     check(InstructionDescriptor(…), ws=True)             # raises for an invalid MMA, and lists the valid ones
 
-Independent of traces and of the simulator. Manual: "Matrix Shape", "Transpose and Negate operations", "Valid
-Combinations of Type-Size, Major-ness and Swizzling".
+The module works without a trace and without the simulator. Manual: "Matrix Shape", "Transpose and Negate operations",
+"Valid Combinations of Type-Size, Major-ness and Swizzling".
 """
 
 from __future__ import annotations

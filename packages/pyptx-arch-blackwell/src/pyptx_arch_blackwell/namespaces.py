@@ -12,7 +12,7 @@ from pyptx_arch_blackwell.ptx.tmem import tmem
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# Names of this plugin directly in the `ptx` namespace, for type checkers.
+# Names that this plugin adds directly to the `ptx` namespace, for type checkers.
 __all__ = ["clusterlaunchcontrol", "st_bulk", "tcgen05", "tmem"]
 
 NAMESPACES: Mapping[str, object] = {

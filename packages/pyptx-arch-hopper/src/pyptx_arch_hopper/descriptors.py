@@ -48,9 +48,9 @@ def advance(descriptor: Reg, byte_offset: int, times: Reg | None = None) -> Reg:
 
 
 def tile_of(value: object) -> SharedTile | None:
-    """Return the `SharedTile` of an allocation made by `smem.tile`, or of a stage of one; None for other values.
+    """Return the `SharedTile` of an allocation made by `smem.tile`, or of one of its stages; None for other values.
 
-    An allocation of `smem.alloc_with_layout` has a layout if it was given a GmmaLayout, which must match its shape.
+    An allocation made by `smem.alloc_with_layout` with a `GmmaLayout` has a tile too, of the shape of the allocation.
     """
     owner = value.alloc if isinstance(value, SharedSlice) else value
     found = owner.gmma_layout if isinstance(owner, SharedAlloc) else None
@@ -74,7 +74,7 @@ def _agreed(owner: SharedAlloc, layout: GmmaLayout) -> SharedTile:
 
 
 def descriptor_of(what: str, value: object, byte_offset: int = 0) -> Reg:
-    """Emit the descriptor of a shared tile, or of a stage of one; see `emit_descriptor` for the number of instructions.
+    """Emit the descriptor of a tile, or of a stage of a tile; see `emit_descriptor` for the number of instructions.
 
     Raise OperandError for an allocation without a layout, and with a diagram for an offset inside a swizzle atom.
     """

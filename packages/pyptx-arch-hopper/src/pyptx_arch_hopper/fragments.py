@@ -31,10 +31,10 @@ _REGISTER_BITS = 32
 
 @cache
 def wgmma_fragment(operand: Operand, columns: int, element: str) -> Fragment:
-    """Return the register layout of 64 by `columns` elements (K for a, N for d).
+    """Return the register layout of a matrix of 64 by `columns` elements: `columns` is K for A, N for D.
 
-    Layouts have power-of-two sizes. For another N the layout is that of the next power of two, of which each thread has
-    the first N / 2 elements: an element's location does not depend on N.
+    Layouts have power-of-two sizes. If N is not a power of two, the layout is that of the next power of two, and only
+    the first N / 2 elements of each thread exist: an element's location does not depend on N.
     """
     bits = BITS[element]
     whole = 1 << (columns - 1).bit_length()
@@ -51,7 +51,7 @@ def _sparse(shape: str, operand: str, element: str, _order: str) -> Fragment:
 
 
 def _of_shape(shape: str, operand: str, element: str, stored: int) -> Fragment:
-    """Return the register layout of A or D in an MMA of `shape`; A stores one of each `stored` elements."""
+    """Return the register layout of A or D in an MMA of `shape`; of `stored` elements in a row, A stores one."""
     _, columns, depth = sizes(shape)
     if operand == "a":
         return wgmma_fragment("a", depth // stored, element)

@@ -85,7 +85,7 @@ def signs_of(what: str, form: Form, signs: tuple[int, int]) -> tuple[int, ...]:
 def transpositions(
     what: str, form: Form, matrices: tuple[object, object, object], turns: tuple[int | None, int | None]
 ) -> tuple[int, ...]:
-    """Return imm-trans-a and imm-trans-b (1: MN-major), from `turns` if given, else from the tiles' majors."""
+    """Return imm-trans-a and imm-trans-b (1: MN-major) from `turns`, in which None means the tile's major."""
     in_registers = not isinstance(matrices[1], Reg | SharedAlloc | SharedSlice)
     found: list[int] = []
     for name, value, asked in zip(("a", "b"), matrices[1:], turns, strict=True):

@@ -22,7 +22,7 @@ _PACKED = {"f16": 2}  # accumulator elements per 32-bit register, by type (other
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """Types of a wgmma and the properties that depend on them; `depth` is K of the dense MMA."""
+    """Types of D, A and B of a wgmma, and the properties that depend on the types; `depth` is K of the dense MMA."""
 
     d: str
     a: str

@@ -18,7 +18,7 @@ from pyptx_arch_hopper.ptx.wgmma import wgmma
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# Names of this plugin directly in the `ptx` namespace, for type checkers.
+# Names that this plugin adds directly to the `ptx` namespace, for type checkers.
 __all__ = [
     "cluster",
     "elect_sync",

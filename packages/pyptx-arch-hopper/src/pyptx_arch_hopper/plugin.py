@@ -40,7 +40,7 @@ def pyptx_fragments() -> Sequence[Fragments]:
 
 @hookimpl
 def pyptx_matrix_moves() -> Sequence[MatrixMove]:
-    """Return the fragment layouts that stmatrix adds to those of ldmatrix."""
+    """Return the fragment layouts that stmatrix has and ldmatrix lacks."""
     from pyptx_arch_hopper.fragments import MOVES
 
     return MOVES

@@ -1,4 +1,4 @@
-"""Layouts of wgmma operands under the names of the older pyptx; `SharedTile` provides the same layouts.
+"""Layouts of wgmma operands with the API of pyptx 0.1.1; `SharedTile` provides the same layouts.
 
 layout = layout_for_a(dtype=bf16, m=64, k=64)
 layout.swizzle_code, layout.leading_byte_offset, layout.stride_byte_offset   # for ptx.wgmma.make_descriptor

@@ -1,4 +1,4 @@
-"""Queries about torch, jax and the native extension without importing them; kept for callers of older versions."""
+"""Checks of torch tensors, array shapes and the native extension, for code written for older versions."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ Value = TypeVar("Value")
 
 
 class OncePerKey(Generic[Key, Value]):
-    """Values shared by all users of a key, for as long as one of them holds the value.
+    """Values shared by all users of a key, for as long as one of them keeps a reference.
 
     No lock is held while a value is computed, so compilers run in parallel. A thread that requests a key being computed
     waits for that key only. It computes the value itself if the first thread failed.

@@ -1,9 +1,9 @@
 """Source locations of instructions in the user's Python.
 
 Each emitted instruction records its stack of user frames: the frames from the call to the kernel body, without frames
-of this project's machinery. Capturing must be cheap, so it stores `(code, instruction offset)` pairs. `f_lineno` walks
-a table as long as the function, which would make long functions quadratic. Lines are looked up later, once per code
-object.
+of this project and of frameworks. Capturing must be cheap, so it stores `(code, instruction offset)` pairs. `f_lineno`
+walks a table as long as the function, which would make long functions quadratic. Lines are looked up later, once per
+code object.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Recorder:
         self.root = frame if is_machinery(frame) else frame.f_back
 
     def capture(self, frame: FrameType | None) -> Site:
-        """Return the user frames from `frame` outwards, innermost first, up to the root of the trace."""
+        """Return the user frames from `frame` outwards, innermost first, up to the frame that started the trace."""
         users, root, here = self._users, self.root, frame
         site: Site = ()
         try:
@@ -58,7 +58,7 @@ class Recorder:
         return site
 
     def innermost(self, frame: FrameType | None) -> Site:
-        """Return the code position (Site) of the innermost user frame from `frame` outwards, in the trace or not."""
+        """Return the code position (Site) of the innermost user frame from `frame` outwards, also outside the trace."""
         users, here = self._users, frame
         while here is not None:
             code = here.f_code
@@ -70,7 +70,7 @@ class Recorder:
         return ()
 
     def _learn(self, frame: FrameType | None) -> None:
-        """Record for the code of a frame and of all outer frames whether it is the user's."""
+        """Record whether the code of a frame, and of each outer frame, is user code."""
         while frame is not None and frame is not self.root:
             code = frame.f_code
             if id(code) not in self._codes:
@@ -111,7 +111,7 @@ class Recorder:
 
 
 def user_frame(frame: FrameType | None = None) -> FrameType | None:
-    """Return the innermost frame of the current stack that is not this project's machinery."""
+    """Return the innermost frame of user code, from `frame` (default: the caller) outwards."""
     frame = frame or sys._getframe(1)  # noqa: SLF001  the documented way to look at the caller's stack
     while frame is not None and is_machinery(frame):
         frame = frame.f_back

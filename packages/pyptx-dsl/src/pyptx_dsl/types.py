@@ -35,10 +35,10 @@ class PtxType(Unique):
     bits: int = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "bits", WIDTHS[self.name])  # assigns a field of a frozen dataclass
+        object.__setattr__(self, "bits", WIDTHS[self.name])  # the dataclass is frozen: plain assignment would raise
 
     def __hash__(self) -> int:
-        return hash(self.name)  # fast, because types are keys of many caches; names are unique
+        return hash(self.name)  # names are unique; a hash of all fields would be slower
 
     @property
     def ptx(self) -> str:

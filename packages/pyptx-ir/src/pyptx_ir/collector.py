@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 def collector_paused(*, lasting: bool = False) -> Generator[None]:
     """Pause the collector, which would traverse the growing tree repeatedly (a third of the time to build it).
 
-    If `lasting`, objects made for the body are moved to the oldest generation. Younger objects are collected first, so
-    that no garbage moves with them. If several threads use this at once, the first to finish may enable the collector
-    for the others, which costs only speed.
+    If `lasting`, objects that the `with` body creates are moved to the collector's oldest generation. The younger
+    generations are collected before the body, so that no garbage moves with them. If several threads pause it at
+    once, the first to finish may enable the collector for the others, which costs only speed.
     """
     if not gc.isenabled():
         yield
@@ -39,7 +39,7 @@ _OF_PYTHON: Final = 1_000
 
 
 class _FrozenObjects:
-    """Whether the program has frozen objects, as servers do before a fork: `gc.unfreeze` would unfreeze them.
+    """Whether the program has called `gc.freeze`, as servers do before a fork: `gc.unfreeze` would undo that.
 
     Up to `_OF_PYTHON` objects do not count: some Python releases freeze their initial objects (375 in 3.12). A positive
     result is cached, because counting visits every frozen object (milliseconds for a million).

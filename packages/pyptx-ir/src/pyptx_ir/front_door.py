@@ -17,7 +17,7 @@ def late_names(
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """Return `__getattr__` and `__dir__` of a package; `__getattr__` imports each name of `homes` from its module.
 
-    `homes` maps a public name to its module, relative to the package; a name that maps to itself is the module. Type
+    `homes` maps a public name to its module, relative to the package; a name that maps to itself is a submodule. Type
     checkers read the same names from imports under `TYPE_CHECKING`. `others` is a module of the package. Its
     `offered(name)` returns a class that plugins provide, or None; it is called for capitalized names not in `homes`.
     """

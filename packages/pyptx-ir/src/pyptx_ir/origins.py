@@ -43,7 +43,7 @@ def origin(found: Distribution) -> str:
     return str(record.get("url") or "a package index or a folder of wheels")
 
 
-@cache  # a file may have thousands of instructions without installed rows
+@cache  # `pyptx check` may need the install command for thousands of instructions of one file
 def _source() -> tuple[str, str, str] | None:
     """Return pyptx's pip requirement before and after the extras, and text that ends the command; None if unknown."""
     for name in (CHECKOUT, _CORE):

@@ -29,7 +29,7 @@ DTYPES: Final = {name: row.array for name, row in BY_NAME.items() if has_dtype(r
 
 
 def arguments_of(kernel: Launchable[Declaration], arrays: Sequence[object]) -> list[Argument]:
-    """Return the shapes, types and strides of a kernel's inputs, in the layouts of its Tiles.
+    """Return shape, type and strides of each kernel input, in the layout that the input's declared `Tile` requires.
 
     XLA stores the inputs in these layouts for the call. Raises DtypeError and ShapeError for unsupported arrays.
     """

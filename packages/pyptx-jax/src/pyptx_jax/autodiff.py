@@ -32,8 +32,9 @@ Gradients = tuple["jax.Array | None", ...]
 def join(forward: Kernel, backward: Backward, keywords: Mapping[str, object]) -> Callable[..., object]:
     """Return a function of jax arrays that runs `forward`, and whose gradients `backward` computes.
 
-    `keywords` are those of `differentiable_kernel`. Keywords of a call are passed to `forward`; `backward` receives the
-    subset that it accepts. Raises the errors of `pair_of`.
+    `keywords` are the keyword arguments of `pyptx.differentiable_kernel`. A call passes its own keywords to `forward`,
+    and to `backward` those of them that `backward` accepts. Raises the same errors as `pair_of`, which checks that the
+    two kernels' arguments fit together.
     """
     pair = pair_of(forward, backward, keywords, "arrays")
     functions = Wrappers(lambda keywords: _function(pair, keywords))
@@ -41,11 +42,11 @@ def join(forward: Kernel, backward: Backward, keywords: Mapping[str, object]) ->
 
     def call(*arrays: object, **keywords: object) -> object:
         own = constants(forward.name, keywords)
-        specialized(forward, arguments_of(forward, arrays), own)  # invalid calls raise here, not inside jax
+        specialized(forward, arguments_of(forward, arrays), own)  # raises for an invalid call before jax traces it
         if not any(map(is_traced, arrays)):
             return answer(programs.get(own), arrays)
-        # Inside shard_map, the gradient of a replicated array is the sum of the devices' gradients: jax adds the
-        # reduction here.
+        # Inside shard_map, the gradient of a replicated array is the sum of the devices' gradients. jax derives
+        # this sum from the pcast that `agreeing` inserts.
         return functions.get(own)(*agreeing(cast("list[jax.Array]", arrays))[0])
 
     return straight_to(programs, call)
@@ -64,13 +65,13 @@ class Like:
 
 
 def _function(pair: KernelPair, keywords: Mapping[str, object]) -> Callable[..., object]:
-    """Return the function of arrays that jax differentiates, for fixed values of a call's keywords."""
+    """Return a `jax.custom_vjp` function of the kernel's arrays, for fixed values of the call's keywords."""
 
     def primal(*arrays: jax.Array) -> object:
         return pair.forward(*arrays, **keywords)
 
     def forwards(*arrays: jax.Array) -> tuple[object, tuple[Like, list[jax.Array]]]:
-        # Call `joined`, not the kernel, so that a second derivative raises the error of the backward kernel.
+        # `joined` instead of the forward kernel: a second derivative then raises the error of the backward kernel.
         result = joined(*arrays)
         results = _tuple(result)
         return result, (Like(_rows(arrays), _rows(results)), pair.saved(arrays, results))
@@ -85,7 +86,7 @@ def _function(pair: KernelPair, keywords: Mapping[str, object]) -> Callable[...,
 
 
 def _fitting(pair: KernelPair, results: tuple[jax.Array, ...], like: Like) -> Gradients:
-    """Return a gradient for each input, None for an input without a gradient; raise ShapeError for a mismatch."""
+    """Return each input's gradient, or None; raise ShapeError if a gradient lacks its input's shape and dtype."""
     pair.check_returned(len(results))
     found = list[jax.Array | None]()
     for index, (shape, dtype) in enumerate(like.inputs):
@@ -107,7 +108,7 @@ def _rows(arrays: Sequence[jax.Array]) -> tuple[Row, ...]:
 
 
 def _numbers(gradient: jax.Array, row: Row) -> jax.Array:
-    """Return the gradient of an output as a kernel argument: zeros for integers, which have no gradient."""
+    """Return an output's gradient as a kernel argument; zeros for an integer output, which has no gradient in jax."""
     return zeros(*row) if gradient.dtype == jax.dtypes.float0 else gradient
 
 

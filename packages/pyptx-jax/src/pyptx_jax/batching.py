@@ -16,10 +16,11 @@ ALIGNMENT: Final = 128
 def vmap_method(special: Specialization) -> Literal["expand_dims", "broadcast_all", "sequential"]:
     """Return the method by which jax.vmap batches the custom call of a kernel (jax.ffi's vmap_method).
 
-    Items are contiguous in a batch. If each item is aligned like a separate array, one custom call takes the whole
-    batch. Arrays shared by all launches then have a batch dimension of 1. A kernel that writes to its inputs needs an
-    input for each launch. Otherwise jax copies the items out of the batch and calls the kernel once per item,
-    sequentially.
+    - `sequential`: jax copies each item out of the batch and calls the kernel once per item. Required if an array's
+      size is not a multiple of `ALIGNMENT`, because items are contiguous in a batch and would be misaligned.
+    - `broadcast_all`: one custom call launches all items; each launch has its own copy of every input, because the
+      kernel writes to inputs.
+    - `expand_dims`: one custom call launches all items; an input without a batch has a batch dimension of 1.
     """
     rows: tuple[Input | Output, ...] = (*special.inputs, *special.outputs)
     if any(bytes_of(row) % ALIGNMENT for row in rows):

@@ -37,9 +37,9 @@ def specialized(
     keywords: Mapping[str, object],
     numbers: Iterable[str] = (),
 ) -> Specialization:
-    """Check a call and trace the kernel for it; a kernel without Tiles takes its arrays unchanged.
+    """Check a call and return the traced specialization; without declared `Tile`s, its inputs are the arrays as passed.
 
-    The scalars in `numbers` have no value in the specialization: their values are operands of the custom call.
+    The scalars named in `numbers` have no value in the specialization: their values are operands of the custom call.
     """
     left = tuple(numbers)
     special = opened(kernel.specialize(arguments, {**keywords, **dict.fromkeys(left, 0)}), left)
@@ -54,7 +54,7 @@ def bind(
 ) -> object:
     """Call a kernel on arrays or tracers; return its outputs, then the new values of the inputs that it mutates.
 
-    `numbers` are the values of traced scalars. One array is returned as it is, several as a tuple, none as None.
+    `numbers` are the values of traced scalars. Returns a single array itself, several arrays as a tuple, or None.
     """
     register()
     alike, axes = agreeing([*arrays, *(numbers or {}).values()])

@@ -28,7 +28,7 @@ Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
 
 
 def run_of(origin: Origin) -> Callable[[list[memoryview]], None]:
-    """Return the function that simulates a kernel in the memory of its arrays; warn at the line of the call.
+    """Return the function that simulates a kernel in its arrays' memory; warn at the call's line that it is simulated.
 
     XLA's handler passes the memory of unmutated inputs as read-only, so their NumPy arrays are read-only too. Raises
     RuntimeMissingError without a simulator.
@@ -73,7 +73,7 @@ def simulate(kernel: Launchable, arrays: Sequence[object], keywords: Mapping[str
 
 _ANNOUNCED: Final[
     dict[str | tuple[str, type[Warning], int], int]
-] = {}  # registry of emitted warnings, normally in the module's globals
+] = {}  # like a module's `__warningregistry__`: the warnings already shown
 
 
 def announce(name: str, place: tuple[str, int] | None) -> None:
@@ -91,7 +91,7 @@ def announce(name: str, place: tuple[str, int] | None) -> None:
         file, line = place or (f"<{name}>", 1)
         switches = (
             "set PYPTX_CPU=quiet to silence this; small launches are checked, PYPTX_CHECKS=all checks every "
-            "launch, off none"
+            "launch, PYPTX_CHECKS=off checks none"
         )
         text = f"{message} ({switches})"
         warnings.warn_explicit(text, SimulatedExecution, file, line, registry=_ANNOUNCED)

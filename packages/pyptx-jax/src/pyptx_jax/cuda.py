@@ -18,8 +18,8 @@ def plan_of(origin: Origin) -> Plan:
     """Return the launch plan of a traced kernel for any GPU of this machine; raise KeywordError for traced scalars.
 
     XLA compiles a program before the device is known. On a machine with several generations of GPUs, the code is
-    compiled for the kernel's own target. If GPUs differ in their number of SMs, a persistent kernel has the number
-    of CTAs for the fewest SMs.
+    compiled for the kernel's declared target. If the GPUs differ in their number of SMs, the grid of a persistent
+    kernel is sized for the GPU with the fewest SMs.
     """
     special = origin.special
     if origin.operands:

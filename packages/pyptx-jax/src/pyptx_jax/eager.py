@@ -54,7 +54,7 @@ def launcher(kernel: Launchable[Declaration], miss: Callable[..., object]) -> Ca
 
 
 def straight_to(wrappers: Wrappers, miss: Callable[..., object]) -> Callable[..., object]:
-    """Return a fast path for calls with jax arrays, or jax and NumPy arrays; it forwards other calls to `miss`.
+    """Return a fast path for calls with at least one jax array and only jax or NumPy arrays; `miss` gets other calls.
 
     The fast path calls functions that jax has compiled, which check shapes, dtypes and devices; if they reject a call,
     `miss` raises the error.
@@ -86,7 +86,7 @@ def straight_to(wrappers: Wrappers, miss: Callable[..., object]) -> Callable[...
 def _without_arrays(
     kernel: Launchable[Declaration], wrappers: Wrappers, miss: Callable[..., object]
 ) -> Callable[[Mapping[str, object]], object]:
-    """Return a fast path for calls without arrays, given their keywords including `device=`."""
+    """Return a fast path for calls without arrays; its argument is the mapping of a call's keywords, with `device`."""
     told = "device" not in kernel.declaration.keywords
 
     def launch(keywords: Mapping[str, object]) -> object:
@@ -134,7 +134,7 @@ def _wrappers(kernel: Launchable[Declaration]) -> Wrappers:
 
 
 def _made(kernel: Launchable[Declaration]) -> Wrappers:
-    """Return a cache of jax-compiled functions that reference the kernel weakly: their caller keeps it alive."""
+    """Return a cache of jax-compiled functions that reference the kernel weakly; each call keeps it alive."""
     reference, name = weakref.ref(kernel), kernel.name
 
     def make(keywords: Mapping[str, object]) -> Callable[..., object]:

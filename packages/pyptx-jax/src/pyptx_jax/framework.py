@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-# Any, because jax's annotations are partly unknown to strict type checkers.
+# Type Any, because strict type checkers reject jax's incomplete annotations.
 _JAX: Final[Any] = jax
 _BACKEND: Final[Any] = backend
 
 
 def concrete_type() -> type[object]:
     """Return the type of concrete arrays; jax has no public name for it."""
-    with _JAX.ensure_compile_time_eval():  # creates a concrete array even while jax traces
+    with _JAX.ensure_compile_time_eval():  # makes zeros() concrete even while jax traces
         return cast("type[object]", type(_JAX.numpy.zeros(())))
 
 
@@ -61,11 +61,11 @@ def is_integer(held: np.dtype[Any]) -> bool:
 
 
 def is_plain(value: object) -> bool:
-    """Return whether a value is a NumPy array (not a subclass) whose dtype jax keeps."""
+    """Return whether a value is a NumPy array (not a subclass) that jax accepts without converting its dtype."""
     return type(value) is np.ndarray and value.dtype in _PLAIN
 
 
-# Without jax_enable_x64 jax converts 64-bit elements to 32 bits; the slow path rejects them.
+# No 64-bit dtypes: without jax_enable_x64 jax converts them to 32 bits. The slow path rejects 64-bit arrays instead.
 _PLAIN: Final = frozenset(dtype(row.array) for row in ELEMENT_TYPES if has_dtype(row.array) and row.bits < 64)
 
 
@@ -147,7 +147,7 @@ def register(name: str, stages: Mapping[str, object], state: str, kind: Mapping[
 
 
 def struct(shape: tuple[int, ...], dtype: object, varying: frozenset[str] = frozenset()) -> jax.ShapeDtypeStruct:
-    """Return jax's shape and dtype of an array whose values vary along these mesh axes."""
+    """Return the `jax.ShapeDtypeStruct` of an array whose values differ between devices along these mesh axes."""
     if not varying:
         return cast("jax.ShapeDtypeStruct", _JAX.ShapeDtypeStruct(shape, dtype))
     place = _JAX.sharding
@@ -157,12 +157,12 @@ def struct(shape: tuple[int, ...], dtype: object, varying: frozenset[str] = froz
 
 
 def varying(array: jax.Array) -> frozenset[str]:
-    """Return the mesh axes along which an array's values vary."""
+    """Return the mesh axes along which an array's values differ between devices."""
     return cast("frozenset[str]", _JAX.typeof(array).manual_axis_type.varying)
 
 
 def agreeing(arrays: Sequence[jax.Array]) -> tuple[list[jax.Array], frozenset[str]]:
-    """Return arrays that are all marked as varying along the union of their mesh axes, and the union."""
+    """Return the arrays, all marked as varying along the union of their mesh axes, and then this union."""
     axes = frozenset[str]().union(*map(varying, arrays))
     return [varying_along(array, axes - varying(array)) for array in arrays], axes
 

@@ -72,12 +72,12 @@ def _check(kernel: str, parameter: RawParameter, value: object) -> None:
 
 
 def operands_of(numbers: Mapping[str, jax.Array]) -> tuple[Operand, ...]:
-    """Return the traced scalars as operands, which follow the arrays in the custom call."""
+    """Return an `Operand` for each traced scalar; in the custom call, the operands follow the arrays."""
     return tuple(Operand(name, value.dtype.name) for name, value in numbers.items())
 
 
 def opened(special: Specialization, names: Sequence[str]) -> Specialization:
-    """Return a specialization in which the scalars of these names have no value."""
+    """Return a copy of a specialization in which the scalar parameters with these names have no value."""
     return replace(
         special, parameters=tuple(replace(row, value=None) if row.name in names else row for row in special.parameters)
     )
@@ -103,7 +103,7 @@ def check_operands(special: Specialization, plain: object) -> tuple[Operand, ...
     left = {row.name for row in special.parameters if row.kind == "scalar" and row.value is None}
     if left != set(named) or any(operand.dtype not in _TYPES for operand in operands):
         raise BundleError(
-            f"the record of {special.entry} does not match its scalars without a value",
+            f"the record of {special.entry}: its operands do not match the kernel's scalars without a value",
             help="export the program again",
         )
     return operands

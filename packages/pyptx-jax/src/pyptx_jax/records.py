@@ -50,13 +50,13 @@ class Records:
     """Writes and reads custom-call records; keeps the source lines of this process's recent records."""
 
     def __init__(self, size: int) -> None:
-        """Create an empty store for up to `size` specializations, by record."""
+        """Create an empty store that maps up to `size` recent records to their specializations."""
         self._size = size
         self._known: OrderedDict[str, Origin] = OrderedDict()
         self._lock = threading.Lock()
 
     def write(self, special: Specialization, place: tuple[str, int] | None, operands: Sequence[Operand] = ()) -> Record:
-        """Return the record of a specialization; `place`: line of the call, `operands`: scalars without a value."""
+        """Return a specialization's record. `place`: file and line of the call; `operands`: scalars without a value."""
         named = {_OPERANDS: {each.name: each.dtype for each in operands}} if operands else {}
         text = Record(json.dumps({**record(special), **named}, separators=(",", ":")))
         text.entry = special.entry
@@ -90,4 +90,4 @@ def _parsed(text: str) -> object:
 
 
 RECORDS: Final = Records(256)
-"""Records of this process. XLA returns records as text, so other data of the call must be stored here."""
+"""Records of this process. XLA returns a record as text only, so the call's source lines are stored here."""

@@ -14,15 +14,15 @@ class Registration:
     """Platforms for which the custom call is registered."""
 
     def __init__(self) -> None:
-        """Start without a registered platform."""
+        """Create a registration for no platform yet."""
         self._done: set[str] = set()
         self._lock = threading.Lock()
 
     def complete(self) -> None:
         """Register the custom call for each platform that lacks it; initializes jax's backends.
 
-        XLA requires types to be registered before handlers. It stores registrations for a missing platform in its own
-        order, so a platform must exist before types or handlers are registered for it.
+        XLA requires the state type to be registered before the handlers. It queues registrations for a platform that
+        does not exist yet, and may apply them in another order, so this method skips platforms without a device.
         """
         present = framework.platforms()
         with self._lock:

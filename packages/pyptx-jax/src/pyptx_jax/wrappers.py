@@ -1,4 +1,4 @@
-"""jax-compiled functions of a kernel, by the keywords of the call."""
+"""Cache of a kernel's jax-compiled functions, one for each set of call keywords."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Wrappers:
         self._functions: OrderedDict[Hashable, Callable[..., object]] = OrderedDict()
 
     def known(self, keywords: Mapping[str, object]) -> Callable[..., object] | None:
-        """Return the cached function for these keywords; None without one, or if a value is not a plain constant.
+        """Return the cached function for these keywords; None without one, or if a value is not a number, str or None.
 
         A function is cached only for keywords that an earlier call has checked.
         """

@@ -1,4 +1,4 @@
-// What Python sees of this package's C++; pyptx_launch's modules give it names and types, and check what it is given.
+// Python bindings of this package's C++ code. The Python modules of pyptx_launch check the functions' arguments.
 #include "bindings.h"
 
 #include <nanobind/stl/array.h>
@@ -17,7 +17,7 @@ using namespace nb::literals;
 namespace pyptx {
 namespace {
 
-using SlotRow = std::tuple<int, unsigned, int, int, nb::object, nb::bytes>;  // Row of parameters.py
+using SlotRow = std::tuple<int, unsigned, int, int, nb::object, nb::bytes>;  // `Row` in parameters.py
 
 MapArguments unpack_map(const nb::bytes& packed) {
   MapArguments map;
@@ -57,7 +57,7 @@ void launch(const Plan& plan, const std::vector<cu::Address>& pointers, std::uin
   std::vector<Scalar> values(plan.scalars.size());
   if (scalars.size() > values.size()) throw nb::value_error("more scalars than the entry takes");
   for (std::size_t i = 0; i < scalars.size(); ++i) put(plan.scalars[i]->type, scalars[i], values[i]);
-  nb::gil_scoped_release unlocked;  // a launch waits where the stream's queue is full
+  nb::gil_scoped_release unlocked;  // a launch blocks while the stream's queue is full
   plan.launch(pointers.data(), pointers.size(), reinterpret_cast<cu::Stream>(stream), device, values.data());
 }
 
@@ -76,7 +76,7 @@ void raise(const Failure& failure) noexcept {
 
 NB_MODULE(_shim, shim) {
   using namespace pyptx;
-  nb::set_leak_warnings(false);  // what still runs where Python ends keeps its memory: the driver goes with the process
+  nb::set_leak_warnings(false);  // plans in use at exit are not freed; the process frees the driver
   nb::register_exception_translator([](const std::exception_ptr& error, void*) {
     try { std::rethrow_exception(error); } catch (const Failure& failure) { raise(failure); }
   });
@@ -90,7 +90,7 @@ NB_MODULE(_shim, shim) {
                    "collections.abc.Sequence[tuple[int, int, int, int, float | None, bytes]], attributes: bytes, pools: MapPools) -> None"))
       .def("launch_in_order", &launch, "pointers"_a, "stream"_a, "device"_a, "scalars"_a,
            nb::sig("def launch_in_order(self, pointers: collections.abc.Sequence[object], stream: int, device: int, "
-                   "scalars: tuple[float | None, ...]) -> None"));  // TypeError where a pointer is no number
+                   "scalars: tuple[float | None, ...]) -> None"));  // TypeError for a pointer that is not a number
   bind_launcher(shim);
 #ifdef PYPTX_XLA
   bind_xla(shim);

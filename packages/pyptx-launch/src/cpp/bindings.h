@@ -1,4 +1,4 @@
-// What the files with Python in them share.
+// Declarations shared by the source files that use Python.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -7,10 +7,10 @@
 
 namespace pyptx {
 
-// Set the Python exception of a failure; needs the interpreter's lock.
+// Set the Python exception for a failure; needs the GIL.
 void raise(const Failure& failure) noexcept;
 
-void bind_launcher(nanobind::module_& shim);  // the eager fast path (launcher.cpp)
-void bind_xla(nanobind::module_& shim);       // the handlers of XLA's foreign functions (xla.cpp)
+void bind_launcher(nanobind::module_& shim);  // class Launcher, the eager fast path (launcher.cpp)
+void bind_xla(nanobind::module_& shim);       // handlers of XLA's custom call (xla.cpp)
 
 }  // namespace pyptx

@@ -1,4 +1,4 @@
-// One call of a launcher: from the arguments of a vectorcall to the driver.
+// One call of a launcher, from the arguments of a Python vectorcall to the driver's launch function.
 #include <array>
 #include <cmath>
 
@@ -42,7 +42,7 @@ bool truth(const nb::object& answer) {
   return truth != 0;
 }
 
-// Turn an ordinary exception into a miss: whoever answers misses says better what is wrong.
+// Replace an ordinary Python exception by a miss: the miss handler raises a better error.
 [[noreturn]] void miss_instead() {
   checked(PyErr_ExceptionMatches(PyExc_Exception) == 0);
   PyErr_Clear();
@@ -50,10 +50,10 @@ bool truth(const nb::object& answer) {
 }
 
 bool same_name(PyObject* name, PyObject* wanted) {
-  return name == wanted || PyUnicode_Compare(name, wanted) == 0;  // names are interned, nearly always
+  return name == wanted || PyUnicode_Compare(name, wanted) == 0;  // nearly all names are interned
 }
 
-// One call: its steps throw Miss for what is not for a plan, and python_error or Failure for what is wrong.
+// One call of a launcher. Its steps throw Miss if no plan fits the call, and python_error or Failure for an error.
 class Call {
  public:
   explicit Call(State& state) : state_(state), native_(state.native.get()), given_(state.keywords.size()) {}
@@ -66,7 +66,7 @@ class Call {
     (same_name(name, state_.out) ? out_ : device_given_) = value == Py_None ? nullptr : value;
   }
 
-  // Separate numbers from tensors, after all keywords: a number that is given by name has no position.
+  // Separate scalars from tensors. Called after the keywords are read: a scalar passed by name has no position.
   template <typename Argument>
   void read_arguments(std::size_t count, Argument argument) {
     auto number = state_.positions.begin();
@@ -89,7 +89,7 @@ class Call {
     if (out_ != nullptr) read_out(); else allocate();
     count_writes();
     {
-      nb::gil_scoped_release unlocked;  // a launch waits where the stream's queue is full
+      nb::gil_scoped_release unlocked;  // a launch blocks while the stream's queue is full
       entry_->plan->launch(addresses_.data(), count_ + entry_->outputs.size(), stream_, device_.id, scalars.data());
     }
     return (out_ != nullptr ? nb::borrow(out_) : std::move(made_)).release().ptr();
@@ -101,7 +101,7 @@ class Call {
     given_count_ += at < state_.scalars;
   }
 
-  // Ask whether something goes on that a launch would bypass, and whether gradients are on.
+  // Miss if a torch mode or transform is active that a direct launch would bypass; read whether gradients are enabled.
   void ask() {
     for (const Variable& variable : state_.variables) need(PyDict_GetItem(variable.names, variable.name) == variable.value);
     for (PyObject* guard : state_.guards) need(!truth(called(guard)));
@@ -113,7 +113,7 @@ class Call {
     }
   }
 
-  // Ask a tensor what DLPack does not tell, and a plan must not see.
+  // Miss for a tensor that needs a gradient, or has a property that DLPack does not report, such as freed storage.
   void ask(PyObject* tensor) {
     if (native_ != nullptr) {
       const void* const* handle = native_->handle(tensor);
@@ -129,7 +129,7 @@ class Call {
     need(wanted.is(Py_False));
   }
 
-  // Describe a tensor, input or output, behind `words`, note its address, and return how many words that took.
+  // Write the words that describe tensor `number` to `words`, store its address, and return the number of words.
   std::size_t read(PyObject* object, std::size_t number, std::int64_t* words, std::size_t room) {
     std::size_t at = 0;
     while (at < state_.types.size() && Py_TYPE(object) != state_.types[at].type) ++at;
@@ -137,7 +137,7 @@ class Call {
     ask(object);
     if (number == 0) api_ = state_.types[at].api;
     dl::Tensor tensor;
-    if (state_.types[at].api->tensor_from_object(object, &tensor) != 0) miss_instead();  // sparse, on no device, …
+    if (state_.types[at].api->tensor_from_object(object, &tensor) != 0) miss_instead();  // sparse, meta, …
     need(kHeadWords + 2 * static_cast<std::size_t>(tensor.rank) <= room);
     if (number == 0) device_ = tensor.device;
     addresses_[number] = tensor.address();
@@ -160,7 +160,7 @@ class Call {
     need(entry_ != nullptr);
   }
 
-  // Describe the device of a call without inputs, as the framework tells it by `out=`, or by the keyword.
+  // Return the word for the device of a call without inputs, which `place` computes from `out=` or the keyword.
   std::int64_t read_device() {
     PyObject* witness = out_ != nullptr ? out_ : device_given_ != nullptr ? device_given_ : Py_None;
     need(state_.place != Py_None);
@@ -171,7 +171,7 @@ class Call {
     return word;
   }
 
-  // A launch that a graph captures is a miss: whoever answers it keeps the plan for the graph.
+  // A call on a stream that captures a graph is a miss: the miss handler keeps the plan alive for the graph.
   void find_stream() {
     void* stream = nullptr;
     checked(api_->current_stream(device_.type, device_.id, &stream));
@@ -193,7 +193,7 @@ class Call {
     need(taken == given_count_);
   }
 
-  // Read output `i`: given, or just made; it must be what the plan writes.
+  // Read output `i`, passed by the caller or just allocated; miss unless the plan can write to this tensor.
   void read_output(PyObject* object, std::size_t i) {
     std::array<std::int64_t, kMaxWords> words;
     std::size_t used = read(object, count_ + i, words.data(), kMaxWords);
@@ -226,7 +226,7 @@ class Call {
     }
   }
 
-  // Where the framework's function fails, Python's raises.
+  // Allocate an output natively, or if this fails by `empty_like`, which raises the framework's error.
   nb::object make(const Like& output) {
     const auto& [like, sizes, strides, codes] = output;
     void* handle = nullptr;
@@ -242,7 +242,7 @@ class Call {
     return made;
   }
 
-  // Tell the framework of tensors that were there before and are written to.
+  // Increment the versions of the tensors of `out=` and of the mutated inputs, for the framework's autograd.
   void count_writes() {
     bool tuple = out_ != nullptr && PyTuple_Check(out_);
     std::size_t given = out_ == nullptr ? 0 : entry_->outputs.size(), mutated = entry_->mutated.size();
@@ -262,10 +262,10 @@ class Call {
   State& state_;
   const Native* native_;
   std::array<PyObject*, kMaxTensors> inputs_;
-  std::size_t count_ = 0, given_count_ = 0;  // of inputs, of scalars
+  std::size_t count_ = 0, given_count_ = 0;  // number of input tensors, of passed scalars
   PyObject *out_ = nullptr, *device_given_ = nullptr;
   bool gradients_ = false;
-  const dl::ExchangeApi* api_ = nullptr;  // of the first tensor's type; it knows the stream
+  const dl::ExchangeApi* api_ = nullptr;  // of the first tensor's type; returns the stream
   dl::Device device_;
   cu::Stream stream_ = nullptr;
   Entries::Shared entry_;
@@ -274,7 +274,7 @@ class Call {
   nb::object made_;  // the output, a tuple of several, or None
 };
 
-// Launch, with the keywords that `read` reads and the arguments of `argument`; if that throws a miss, answer that.
+// Launch with the keywords that `read` reads and the arguments that `argument` returns; on a miss, return `miss()`.
 template <typename Read, typename Argument, typename Otherwise>
 PyObject* launched(State& state, std::size_t count, Read read, Argument argument, Otherwise miss) noexcept {
   try {

@@ -1,4 +1,4 @@
-// DLPack 1.x, the stable ABI through which frameworks show, allocate and wrap tensors; declared from its specification.
+// DLPack 1.x, the stable ABI for exchanging tensors between frameworks; declared from its specification.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +20,11 @@ struct Tensor {
   std::uint64_t address() const { return reinterpret_cast<std::uint64_t>(data) + byte_offset; }
 };
 
-// The functions of a type's __dlpack_c_exchange_api__: they return 0, or -1 with a Python exception set.
+// The functions of a tensor type's __dlpack_c_exchange_api__. They return 0, or -1 and set a Python exception.
 struct ExchangeApi {
   Version version;
   ExchangeApi* previous;
-  void* unused[3];  // which allocate and wrap
+  void* unused[3];  // functions that allocate and wrap tensors
   int (*tensor_from_object)(void* object, Tensor* out);  // may be null
   int (*current_stream)(std::int32_t device_type, std::int32_t device_id, void** out);
 };

@@ -25,10 +25,10 @@ Failure failure_of(const Driver& driver, const char* kind, cu::Result result, co
 
 std::atomic<const Driver*> opened{nullptr};
 
-// cuda-python opens libcuda.so.1 by that name: one process must not talk to two drivers.
+// cuda-python opens the driver by the name libcuda.so.1; a process must not use two drivers.
 void require_the_only_driver(void* library, const std::string& path) {
   void* named = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-  if (named != nullptr) dlclose(named);  // another count of what stays loaded
+  if (named != nullptr) dlclose(named);  // drops only this reference: the library stays loaded
   if (named == library) return;
   const char* why = named == nullptr ? " is a driver whose soname is not libcuda.so.1: cuda-python would open another"
                                      : " is not the libcuda.so.1 that this process has loaded and cuda-python uses";
@@ -39,7 +39,7 @@ void require_the_only_driver(void* library, const std::string& path) {
 }  // namespace
 
 void open_driver(const std::string& path) {
-  static Driver loaded;  // the library is never closed: contexts of frameworks live in it
+  static Driver loaded;  // the library is never closed, because frameworks have contexts in it
   static std::mutex opening;
   std::lock_guard lock(opening);
   if (opened != nullptr) return;
@@ -76,7 +76,7 @@ cu::Context primary_context(int device) {
                                      std::to_string(count));
   cu::Context context = contexts[device];
   if (context == nullptr) check(driver().primary_context_retain(&context, device), "cuDevicePrimaryCtxRetain");
-  contexts[device] = context;  // two threads may both have retained it: it is never released
+  contexts[device] = context;  // two threads may both retain it, which is harmless: it is never released
   return context;
 }
 

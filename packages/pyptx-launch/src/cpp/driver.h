@@ -1,4 +1,4 @@
-// The driver library, opened at first need: its functions, its errors, its contexts.
+// The CUDA driver library, opened at first use: its functions, errors and contexts.
 #pragma once
 
 #include <exception>
@@ -9,19 +9,19 @@
 
 namespace pyptx {
 
-// What can go wrong, as one C++ exception that knows which class of pyptx_launch.errors it becomes.
+// The C++ exception of this package, with the name of the class of pyptx_launch.errors that it becomes in Python.
 struct Failure : std::exception {
   Failure(const char* kind, std::string message) : kind(kind), message(std::move(message)) {}
   const char* what() const noexcept override { return message.c_str(); }
 
-  const char* kind;                // the name of the class
-  std::string message;             // what is wrong, and why
-  std::string name, meaning, log;  // of a driver's error (CUDA_ERROR_…); the log is its compiler's
+  const char* kind;                // the name of the Python class
+  std::string message;             // the fault and its reason
+  std::string name, meaning, log;  // of a driver error: CUDA_ERROR_…, its description, the PTX compiler's log
   int code = 0;
 };
 
-// Name here, symbol in the library, arguments. All are in drivers of CUDA 12.0 and later; libcuda.py has the others, of
-// which no launch is made.
+// Field of `Driver`, symbol in the library, and parameters of each driver function that a launch calls. All exist since
+// CUDA 12.0. libcuda.py calls the other driver functions.
 #define PYPTX_DRIVER_FUNCTIONS(X)                                                                                    \
   X(init, "cuInit", (unsigned))                                                                                      \
   X(error_name, "cuGetErrorName", (cu::Result, const char**))                                                        \
@@ -62,27 +62,27 @@ struct Driver {
 #undef PYPTX_DECLARE
 };
 
-// Open the driver, unless it is open; throws DriverMissingError, also where libcuda.so.1 means another library.
+// Open the driver, unless it is open; throw DriverMissingError if it fails or libcuda.so.1 is another library.
 void open_driver(const std::string& path);
 
 const Driver& driver();
 
-// Throw DriverError unless `result` is success; `doing` says what was asked for, in the words of a user.
+// Throw DriverError unless `result` is success; `doing` describes the failed operation for the message.
 void check(cu::Result result, const char* function, const std::string& doing = {});
 
-// Return the primary context of a device, retained once and for the life of the process.
+// Return the primary context of a device, retained until the process ends.
 cu::Context primary_context(int device);
 
 int device_attribute(int attribute, int device);
 
-// Make a context current for as long as this lives, and then the one that was.
+// Make a context current while this object exists, then restore the previously current context.
 class ContextScope {
  public:
   explicit ContextScope(cu::Context context) {
     check(driver().context_current(&previous_), "cuCtxGetCurrent");
     if (previous_ != context) change(context);
   }
-  // For a launch: the context of one of its own streams decides, so any that is current may stay.
+  // For a launch: a stream of its own determines the context, so any current context may stay. Default streams do not.
   ContextScope(cu::Context context, cu::Stream stream) {
     check(driver().context_current(&previous_), "cuCtxGetCurrent");
     if (previous_ != context && (previous_ == nullptr || cu::is_default(stream))) change(context);
@@ -100,7 +100,7 @@ class ContextScope {
   bool changed_ = false;
 };
 
-// Allow this thread what stream capture elsewhere forbids (allocating, copying, loading), for as long as this lives.
+// While this exists, its thread may allocate, copy and load code although a stream of another thread captures.
 class RelaxedCapture {
  public:
   RelaxedCapture() { driver().exchange_capture_mode(&mode_); }

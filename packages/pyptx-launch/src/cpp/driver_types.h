@@ -1,5 +1,5 @@
-// The types of the CUDA driver API that this package uses, declared from its documentation, so that no toolkit is
-// needed to build. The numbers are part of the API's ABI.
+// The types of the CUDA driver API that this package uses, declared from the API's documentation, so that the build
+// needs no CUDA toolkit. The numbers are part of the API's ABI.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ constexpr int kCaptureModeRelaxed = 2;      // CU_STREAM_CAPTURE_MODE_RELAXED
 constexpr unsigned kStreamNonBlocking = 1;  // CU_STREAM_NON_BLOCKING
 constexpr unsigned kEventDisableTiming = 2;  // CU_EVENT_DISABLE_TIMING
 
-// The NULL stream, CU_STREAM_LEGACY and CU_STREAM_PER_THREAD: streams of whichever context is current.
+// The NULL stream, CU_STREAM_LEGACY and CU_STREAM_PER_THREAD mean streams of the current context.
 inline bool is_default(Stream stream) { return reinterpret_cast<std::uintptr_t>(stream) <= 2; }
 
 struct LaunchAttribute {  // CUlaunchAttribute
@@ -44,7 +44,7 @@ struct LaunchConfig {  // CUlaunchConfig
 };
 static_assert(sizeof(LaunchConfig) == 56);
 
-struct alignas(128) TensorMap {  // CUtensorMap: 64 are required, and 128 what CUDA 13 declares
+struct alignas(128) TensorMap {  // CUtensorMap: requires 64-byte alignment; CUDA 13 declares 128
   std::uint64_t words[16];
 };
 static_assert(sizeof(TensorMap) == 128);

@@ -1,4 +1,4 @@
-// The eager fast path: a callable that knows specializations by what their tensors look like.
+// The eager fast path: a Python callable that selects a launch plan by the properties of the tensors of a call.
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -22,11 +22,11 @@ namespace {
 struct LauncherObject {
   PyObject_HEAD
   vectorcallfunc vectorcall;
-  PyObject* references;  // all that the state points to
+  PyObject* references;  // owns all Python objects that the state points to
   State* state;
 };
 
-// Return the state, or null with a Python exception.
+// Return the launcher's state, or null and set a Python exception.
 State* alive(PyObject* self) {
   auto launcher = reinterpret_cast<LauncherObject*>(self);
   if (launcher->references == nullptr) PyErr_SetString(PyExc_RuntimeError, "the launcher is being garbage-collected");
@@ -38,7 +38,7 @@ PyObject* vectorcall(PyObject* self, PyObject* const* arguments, std::size_t fla
   return state == nullptr ? nullptr : answer(*state, arguments, flags, names);
 }
 
-// For `launcher(*tensors, **keywords)`: PyVectorcall_Call would make a tuple of the names first.
+// tp_call, for `launcher(*tensors, **keywords)`: avoids the tuple of names that PyVectorcall_Call would create.
 PyObject* call(PyObject* self, PyObject* arguments, PyObject* keywords) {
   State* state = alive(self);
   return state == nullptr ? nullptr : answer(*state, arguments, keywords);
@@ -56,7 +56,7 @@ const dl::ExchangeApi* api_of(nb::handle type) {
 
 using GuardRow = std::pair<std::uintptr_t, std::uint16_t>;
 using NativeRow = std::tuple<std::size_t, std::vector<GuardRow>, std::vector<std::uintptr_t>,
-                             std::array<std::uintptr_t, 8>>;  // Native of launchers.py
+                             std::array<std::uintptr_t, 8>>;  // fields of `Native` in launchers.py
 
 std::unique_ptr<const Native> native_of(const NativeRow& row) {
   const auto& [offset, guards, tensor_guards, others] = row;
@@ -72,7 +72,7 @@ std::unique_ptr<const Native> native_of(const NativeRow& row) {
   return native;
 }
 
-// `references` are miss, grad_mode, "out", "requires_grad", empty_like, count_writes, name of the device, place, types,
+// `references`: miss, grad_mode, "out", "requires_grad", empty_like, count_writes, name of the device, place, types,
 // guards, tensor_guards, variables, positions, names of scalars and of fixed keywords.
 nb::object make(nb::handle cls, nb::tuple references, const std::optional<NativeRow>& native) {
   auto state = std::make_unique<State>();

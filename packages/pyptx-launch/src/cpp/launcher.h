@@ -1,4 +1,4 @@
-// What a launcher holds: the plans that it knows, by what their tensors look like, and what it asks of every call.
+// State of a launcher: its plans, by the properties of their tensors, and the checks that it makes in every call.
 #pragma once
 
 #include <cstring>
@@ -15,12 +15,12 @@
 
 namespace pyptx {
 
-// Of one call; one with more of either is a miss.
+// Maximum tensors and descriptive words of one call; a call with more of either is a miss.
 constexpr std::size_t kMaxTensors = 32, kMaxWords = 512;
 constexpr std::size_t kHeadWords = 2;
 
-// Write what a tensor looks like: device; element type and rank; then extent and stride of each dimension, the stride
-// of an extent of one being 0. The words of a signature (launchers.py) are the same numbers.
+// Write the words that describe a tensor: device; element type and rank; then extent and stride of each dimension (for
+// an extent of 1, stride 0). `Signature.words` in launchers.py returns the same numbers.
 inline std::size_t describe(const dl::Tensor& tensor, std::int64_t* to) {
   to[0] = std::int64_t{tensor.device.type} << 32 | std::uint32_t(tensor.device.id);
   to[1] = std::int64_t{tensor.rank} << 32 | tensor.dtype.lanes << 16 | tensor.dtype.bits << 8 | tensor.dtype.code;
@@ -42,23 +42,23 @@ inline std::uint64_t hash_of(const std::int64_t* words, std::size_t count) {
   return hash;
 }
 
-// Return whether two fixed keywords have the same immutable value: 1, 1.0 and True differ. Runs no Python code.
+// Return whether two values of a fixed keyword are equal and of one type (1, 1.0 and True differ); runs no Python code.
 bool same_value(PyObject* one, PyObject* other);
 
-// A prototype of an output; its sizes, its strides, and the codes that Native::empty takes, or none.
+// Prototype of an output, its sizes, its strides, and its three codes for Native::empty (no codes: not native).
 using Sizes = std::vector<std::int64_t>;
 using Like = std::tuple<nanobind::object, Sizes, Sizes, std::vector<std::int32_t>>;
 
-// One specialization.
+// One plan of a launcher, and the properties of the calls for which it is launched.
 struct Entry {
-  Sizes words;  // of all inputs, or the device if there are none; then -1 - i for fixed keyword i
-  std::vector<nanobind::object> fixed;  // the values of these keywords
+  Sizes words;  // of all inputs, or of the device if there are none; then -1 - i for each passed fixed keyword i
+  std::vector<nanobind::object> fixed;  // the values of these fixed keywords
   std::vector<Sizes> outputs;
   std::vector<std::uint64_t> alignments, sizes;  // of inputs, then outputs, in bytes
-  std::vector<Like> like;            // for each output; empty if calls must give them
+  std::vector<Like> like;            // for each output; empty if calls must pass `out=`
   std::vector<std::size_t> mutated;  // the inputs that the kernel writes to
-  std::vector<int> scalars;          // for each of the plan's, which of the launcher's it is; -1 for none
-  nanobind::object owner;            // of the plan
+  std::vector<int> scalars;          // for each scalar of the plan, its index among the launcher's; -1: not settable
+  nanobind::object owner;            // Python object of the plan
   const Plan* plan;
 
   template <typename Objects>
@@ -68,7 +68,7 @@ struct Entry {
     while (i < fixed.size() && same_value(fixed[i].ptr(), nanobind::handle(values[i]).ptr())) ++i;
     return i == fixed.size();
   }
-  // Address 0 is a tensor without memory: its storage is freed, or was never allocated.
+  // Address 0: a tensor without memory, whose storage was freed or never allocated.
   bool usable(const cu::Address* addresses, std::size_t from, std::size_t to) const {
     auto fits = [&](std::size_t i) { return (addresses[i] != 0 || sizes[i] == 0) && addresses[i] % alignments[i] == 0; };
     while (from < to && fits(from)) ++from;
@@ -76,7 +76,7 @@ struct Entry {
   }
 };
 
-// The entries, by their words. A call shares the one that it has found, so that dropping it meanwhile does no harm.
+// The entries of a launcher, by their words. A call shares ownership of its entry, so another thread may remove it.
 class Entries {
  public:
   using Shared = std::shared_ptr<const Entry>;
@@ -102,7 +102,7 @@ class Entries {
   }
 
   void clear() {
-    std::unordered_multimap<std::uint64_t, Shared> dropped;  // freed without the lock: Python objects go with them
+    std::unordered_multimap<std::uint64_t, Shared> dropped;  // destroyed after unlocking: frees Python objects
     Shared last;
     std::lock_guard lock(mutex_);
     dropped.swap(by_hash_);
@@ -110,14 +110,14 @@ class Entries {
   }
 
  private:
-  std::mutex mutex_;  // held for some nanoseconds, and never while Python runs
+  std::mutex mutex_;  // held for nanoseconds, and never while Python code runs
   std::unordered_multimap<std::uint64_t, Shared> by_hash_;
   Shared last_;
 };
 
-// Functions in a framework's own libraries, which answer in nanoseconds what Python objects would in tens of them. A
-// tensor's Python object holds a pointer to its implementation at `offset`; functions take the address of that pointer
-// (a reference to a handle), or the pointer itself.
+// Functions in a framework's own libraries, about ten times as fast as the Python functions that they replace. A
+// tensor's Python object contains a pointer to its implementation at `offset`; the functions take the address of that
+// pointer (a reference to a handle), or the pointer itself.
 struct Native {
   using Asked = bool (*)(std::uint16_t);
   using OfHandle = bool (*)(const void* const*);
@@ -131,8 +131,8 @@ struct Native {
   OfTensor requires_grad = nullptr;
   OfHandle is_inference = nullptr;
   void (*bump_version)(const void* const*) = nullptr;
-  SizeOf storage_size = nullptr;  // in bytes; answers 0 unless it fails; may be null
-  // Allocate a tensor: rank, sizes, strides, codes; 0 and a handle that `drop` frees. Null, or `wrap` makes its object.
+  SizeOf storage_size = nullptr;  // writes the size in bytes; returns 0 on success; may be null
+  // Allocate a tensor (rank, sizes, strides, codes) and its handle; returns 0 on success. May be null.
   int (*empty)(std::int64_t, const std::int64_t*, const std::int64_t*, std::int32_t, std::int32_t, std::int32_t,
                void**) = nullptr;
   PyObject* (*wrap)(const void*) = nullptr;
@@ -148,22 +148,22 @@ struct Native {
 };
 
 struct Accepted { PyTypeObject* type; const dl::ExchangeApi* api; };
-struct Variable { PyObject *names, *name, *value; };  // of a module's dictionary, and the value that it usually has
+struct Variable { PyObject *names, *name, *value; };  // `names`: a module's dictionary; another value is a miss
 
-// The Python objects are those of the launcher's tuple of references.
+// The pointers to Python objects are borrowed from the launcher's tuple `references`.
 struct State {
   PyObject *miss, *grad_mode, *out, *requires_grad, *empty_like, *count_writes, *device, *place;
   std::vector<PyObject*> guards, tensor_guards, keywords;  // names of scalars, then of fixed keywords
-  std::size_t scalars;                                     // how many
-  std::vector<std::pair<std::size_t, std::size_t>> positions;  // among the arguments, and the keyword that stands there
+  std::size_t scalars;                                     // number of scalars among `keywords`
+  std::vector<std::pair<std::size_t, std::size_t>> positions;  // index of an argument, and of its keyword
   std::vector<Accepted> types;
   std::vector<Variable> variables;
-  std::unique_ptr<const Native> native;  // asked in place of the Python objects that answer the same, if it is there
+  std::unique_ptr<const Native> native;  // if set, called instead of the equivalent Python functions
   Entries entries;
 };
 
-// Launch a plan that fits the call and return its output, or else what the miss answers; null with a Python exception.
+// Launch the plan that matches a call and return its outputs, or the miss handler's result; null: a Python exception.
 PyObject* answer(State& state, PyObject* const* arguments, std::size_t flags, PyObject* names) noexcept;
-PyObject* answer(State& state, PyObject* arguments, PyObject* keywords) noexcept;  // a tuple, and a dict or null
+PyObject* answer(State& state, PyObject* arguments, PyObject* keywords) noexcept;  // a tuple; a dict or null
 
 }  // namespace pyptx

@@ -6,7 +6,7 @@
 namespace pyptx {
 namespace {
 
-constexpr std::size_t kPending = 1024;  // launches in flight; as many as a stream's queue holds
+constexpr std::size_t kPending = 1024;  // maximum number of launches in flight, as in a stream's queue
 
 bool is_capturing(cu::Stream stream) {
   int status = 0;
@@ -45,7 +45,7 @@ void MapPool::Launch::submitted() {
   if (pool_.pending_.size() > kPending) pool_.complete(pool_.pending_.front().first);
 }
 
-// Return the place that holds the map, which is written to one if there is none.
+// Return the place that contains the map; if there is none, write the map to a vacant place.
 MapPool::Place& MapPool::place_of(const cu::TensorMap& map) {
   auto end = places_.begin() + static_cast<std::ptrdiff_t>(used_);
   auto found = std::find_if(places_.begin(), end, [&](const Place& place) {
@@ -57,14 +57,14 @@ MapPool::Place& MapPool::place_of(const cu::TensorMap& map) {
   return place;
 }
 
-// Return a place that no launch reads: a fresh one, or the one that was not used for longest.
+// Return a place that no launch reads: a new place, or the least recently used one.
 MapPool::Place& MapPool::vacant() {
   auto older = [](const Place& a, const Place& b) {
     return std::pair(a.pinned, a.launch) < std::pair(b.pinned, b.launch);
   };
   auto end = places_.begin() + static_cast<std::ptrdiff_t>(used_);
   auto oldest = used_ - pinned_ < kCapacity ? end : std::min_element(places_.begin(), end, older);
-  if (oldest != end && oldest->launch < launches_) {  // not of the launch in hand, if that takes so many maps
+  if (oldest != end && oldest->launch < launches_) {  // a place of the current launch must not be reused
     complete(oldest->launch);
     return *oldest;
   }
@@ -81,7 +81,7 @@ void MapPool::grow() {
 
 void MapPool::write(Place& place, const cu::TensorMap& map) {
   if (stream_ == nullptr) check(driver().stream_create(&stream_, cu::kStreamNonBlocking), "cuStreamCreate");
-  place.map = {};  // whatever fails, no launch finds half of a map
+  place.map = {};  // if the copy fails, no launch finds an incomplete map
   cu::Result copied = driver().copy_to_device(place.address, &map, sizeof map, stream_);
   cu::Result waited = driver().stream_synchronize(stream_);
   check(copied, "cuMemcpyHtoDAsync", "copying a tensor map to the device");
@@ -89,7 +89,7 @@ void MapPool::write(Place& place, const cu::TensorMap& map) {
   place.map = map;
 }
 
-// Wait until all launches up to this one are complete.
+// Wait until all launches up to number `launch` have completed.
 void MapPool::complete(std::uint64_t launch) {
   while (!pending_.empty() && pending_.front().first <= launch) {
     check(driver().event_synchronize(pending_.front().second), "cuEventSynchronize", "reusing a tensor map's memory");
@@ -119,7 +119,7 @@ MapPools::~MapPools() {
   cu::Context previous = nullptr;
   driver().context_current(&previous);
   for (auto& [context, pool] : pools_) {
-    driver().context_set_current(context);  // what is freed belongs to it; or has gone with it, and these calls fail
+    driver().context_set_current(context);  // the memory belongs to this context; calls fail if it is destroyed
     pool.reset();
   }
   driver().context_set_current(previous);

@@ -6,8 +6,8 @@
 namespace pyptx {
 namespace {
 
-constexpr unsigned kDefaultShared = 48 * 1024;  // what every device grants a block without being asked
-constexpr unsigned kPortableCluster = 8;        // blocks
+constexpr unsigned kDefaultShared = 48 * 1024;  // bytes per CTA that need no opt-in on any device
+constexpr unsigned kPortableCluster = 8;        // CTAs; larger clusters need an opt-in
 
 std::string text(std::uint64_t number) { return std::to_string(number); }
 
@@ -38,14 +38,14 @@ const Plan::OnDevice& Plan::on(int device, const cu::Address* pointers) const {
   bool possible = device >= 0 && device < static_cast<int>(devices_.size());
   const OnDevice* ready = possible ? devices_[device].load(std::memory_order_acquire) : nullptr;
   if (ready != nullptr) return *ready;
-  primary_context(device);  // refuses a device that is not there
+  primary_context(device);  // throws for a device that does not exist
   std::lock_guard lock(preparing_);
   if (devices_[device].load(std::memory_order_relaxed) == nullptr)
     devices_[device].store(prepare(device, pointers).release(), std::memory_order_release);
   return *devices_[device].load(std::memory_order_relaxed);
 }
 
-// Load the code now, in the current context: at the first launch it might be during a capture.
+// Load the code into the current context. Loading at the launch itself could fall into a stream capture.
 void Plan::load() const {
   cu::Function function = nullptr;
   try {
@@ -76,7 +76,7 @@ std::unique_ptr<Plan::OnDevice> Plan::prepare(int device, const cu::Address* poi
     cu::Result result = driver().kernel_set_attribute(attribute, value, kernel_, device);
     check(result, "cuKernelSetAttribute", "preparing " + entry);
   };
-  // As far as the device goes: other plans of the entry, which ask for less, must not lower it again.
+  // Set the device's maximum, because the limit is shared: another plan of the entry could otherwise lower it.
   if (fixed + shape[9] > kDefaultShared) set(cu::kMaxDynamicShared, static_cast<int>(most - fixed));
   if (volume(&shape[6]) > kPortableCluster) set(cu::kNonPortableClusterAllowed, 1);
   for (const Slot& slot : slots_)
@@ -137,7 +137,7 @@ void Plan::launch(const cu::Address* pointers, std::size_t count, cu::Stream str
   pooled.submitted();
 }
 
-// Return the pool of the context in which a stream's launches run.
+// Return the pool of tensor maps of the context in which a stream's launches run.
 MapPool& Plan::pool(const OnDevice& state, cu::Stream stream) const {
   cu::Context context = state.context;
   if (!cu::is_default(stream)) check(driver().stream_context(stream, &context), "cuStreamGetCtx", "launching " + entry);
@@ -146,14 +146,14 @@ MapPool& Plan::pool(const OnDevice& state, cu::Stream stream) const {
 
 void Plan::submit(const OnDevice& state, const cu::Address* pointers, cu::Stream stream, const Scalar* scalars,
                   MapPool::Launch* pooled) const {
-  // 32 KiB each at most, and hardly ever more than a hundred bytes: plans.py refuses what no device takes.
+  // Usually less than 100 bytes, at most 32 KiB for each array: plans.py rejects larger parameter blocks.
   auto block = static_cast<unsigned char*>(__builtin_alloca_with_align(bytes_ + 1, 8 * alignof(cu::TensorMap)));
   auto parameters = static_cast<void**>(__builtin_alloca((slots_.size() + 1) * sizeof(void*)));
   write(block, state, pointers, scalars, pooled);
   for (std::size_t i = 0; i < slots_.size(); ++i) parameters[i] = block + slots_[i].offset;
   cu::LaunchConfig config{{shape[0], shape[1], shape[2]}, {shape[3], shape[4], shape[5]}, shape[9], stream,
                           attributes_.data(), static_cast<unsigned>(attributes_.size())};
-  // A kernel in a function's place runs in the context of the stream, or in the current one on a default stream
+  // A CUkernel passed as CUfunction runs in the context of the stream, or on a default stream in the current context
   // (CUDA driver API, "Execution Control": cuLaunchKernelEx).
   auto function = reinterpret_cast<cu::Function>(kernel_);
   cu::Result result = driver().launch(&config, function, parameters, nullptr);

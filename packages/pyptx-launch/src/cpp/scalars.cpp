@@ -7,18 +7,18 @@
 namespace pyptx {
 namespace {
 
-// Encode in 16 bits, so many of them for the fraction; infinity where it is too large.
+// Encode a number as a 16-bit float with `fraction` fraction bits; infinity if the number is too large.
 std::uint16_t narrow(double value, int fraction) {
   int least = 2 - (1 << (14 - fraction));  // the exponent of the smallest normal number
   unsigned sign = std::signbit(value) ? 0x8000 : 0, infinity = 0x7FFF >> fraction << fraction;
   if (std::isnan(value)) return static_cast<std::uint16_t>(sign | 0x7FFF);
   int exponent = value == 0 || std::isinf(value) ? least : std::max(std::ilogb(value), least);
   double units = std::nearbyint(std::ldexp(std::fabs(value), fraction - exponent));  // ties to even
-  double encoded = std::ldexp(exponent - least, fraction) + units;  // a carry moves the exponent up by itself
+  double encoded = std::ldexp(exponent - least, fraction) + units;  // a carry increments the exponent
   return static_cast<std::uint16_t>(sign | static_cast<unsigned>(std::min(encoded, double(infinity))));
 }
 
-// Return whether the number fits: it does not become infinite.
+// Write a number as a float; return false if a finite number became infinite.
 bool put_float(ScalarType type, double number, unsigned char* to) {
   auto single = static_cast<float>(number);
   int fraction = type.kind == ScalarKind::is_bfloat ? 7 : 10;
@@ -29,7 +29,7 @@ bool put_float(ScalarType type, double number, unsigned char* to) {
   return type.bytes == 8 || std::isinf(single) == std::isinf(number);
 }
 
-// Return whether an int fits: shifting out the bits that the type lacks, and back, does not change it.
+// Write an int; return whether it fits the type: shifting out the bits above the type's width does not change it.
 bool put_integer(ScalarType type, PyObject* integer, unsigned char* to) {
   int overflow = 0, spare = 64 - 8 * type.bytes;
   long long number = PyLong_AsLongLongAndOverflow(integer, &overflow);
@@ -37,7 +37,7 @@ bool put_integer(ScalarType type, PyObject* integer, unsigned char* to) {
   std::memcpy(to, &bits, type.bytes);
   bool as_signed = overflow == 0 && static_cast<long long>(bits << spare) >> spare == number;
   bool as_unsigned = overflow == 0 && number >= 0 && bits << spare >> spare == bits;
-  if (overflow > 0 && spare == 0) {  // 2^63 and more
+  if (overflow > 0 && spare == 0) {  // an int from 2^63 on
     as_unsigned = PyLong_AsUnsignedLongLong(integer) == bits && PyErr_Occurred() == nullptr;
     PyErr_Clear();
   }

@@ -1,4 +1,4 @@
-// Tensor maps: what to encode.
+// Arguments of the driver functions that encode tensor maps.
 #pragma once
 
 #include "driver.h"
@@ -6,14 +6,14 @@
 namespace pyptx {
 
 // The arguments of cuTensorMapEncodeTiled or cuTensorMapEncodeIm2col, the innermost dimension first. tensor_maps.py
-// checks their rules and packs them in this layout.
+// checks the hardware's rules and packs the arguments in this layout.
 struct MapArguments {
   int type;
   unsigned rank;
   std::uint64_t shape[5], strides[5];
   unsigned box[5], element_strides[5];
   int interleave, swizzle, promotion, fill;
-  unsigned alignment;  // of the address, in bytes
+  unsigned alignment;  // required alignment of the tensor's address, in bytes
   int is_im2col;
   int lower[5], upper[5];
   unsigned channels, pixels;

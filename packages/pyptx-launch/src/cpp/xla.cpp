@@ -1,8 +1,8 @@
-// The handlers of XLA's custom call `pyptx_launch`, through which jax runs kernels: one for GPUs, one for CPUs.
+// Handlers of XLA's custom call `pyptx_launch`, through which jax runs kernels: one for GPUs, one for CPUs.
 //
-// A call carries its kernel as an attribute, the record. XLA instantiates a call once in each program that it compiles:
-// there a resolver in Python makes a launch of the record, which lives as long as the program. Running it on a GPU takes
-// neither Python nor its lock. On a CPU the launch is a Python function, and its buffers are memoryviews, not copies.
+// The attribute `record` of a call describes the kernel. XLA instantiates a call once in each program that it compiles:
+// then a resolver in Python creates an XlaLaunch from the record, and the program keeps it. On a GPU, running a launch
+// needs neither Python nor the GIL. On a CPU, it calls a Python function with memoryviews of the buffers, not copies.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -29,23 +29,23 @@ using namespace nb::literals;
 namespace pyptx {
 namespace {
 
-// One tensor of a single launch: its rank and its bytes. A buffer of more dimensions is a batch of them.
+// One tensor of a single launch: its rank and its size in bytes. A buffer of higher rank is a batch of such tensors.
 using Item = std::pair<std::size_t, std::size_t>;
 
-// What a record becomes: `plan` on a GPU, `run` on a CPU. The operands of the custom call are the inputs; its results
-// are the outputs, then the new values of the inputs in `mutated`, each in its input's memory.
+// Launch that a record describes: `plan` on a GPU, `run` on a CPU. The operands of the custom call are the inputs. Its
+// results are the outputs, then the new values of the inputs in `mutated`, each in the memory of its input.
 struct XlaLaunch {
   std::shared_ptr<Plan> plan;
   nb::object run;
   std::vector<Item> items;  // inputs, then outputs
   std::size_t inputs;
-  std::vector<std::size_t> sources;  // of each item, its buffer: operands count first, then results
+  std::vector<std::size_t> sources;  // index of each item's buffer: operands are counted first, then results
 
   bool writes_to(std::size_t item) const { return sources[item] >= inputs; }
 };
 
-// A stay in Python, on whichever thread XLA has called us. Python may end while XLA still computes, and then kills each
-// thread that wants its lock: so its end waits for those inside, and afterwards nobody is admitted.
+// Permission to run Python on a thread of XLA. Python may exit while XLA still computes, and then ends each thread that
+// requests the GIL. So the exit waits until all visits have ended, and later visits are not admitted.
 class Visit {
  public:
   Visit() {
@@ -78,7 +78,7 @@ class Visit {
   static inline int inside = 0;
 };
 
-// The text of the Python exception that is set, which it clears; needs the interpreter's lock.
+// Return the text of the current Python exception, and clear the exception; needs the GIL.
 std::string text_of_error() {
   nb::python_error error;
   nb::object text = nb::steal(PyObject_Str(error.value().ptr()));
@@ -88,7 +88,7 @@ std::string text_of_error() {
   return "an error without a message";
 }
 
-// Do `body`, which may throw what this package and Python throw, and tell XLA of it in our words.
+// Run `body`, and return an XLA error with the text of the exception that it throws (Failure, Python's or C++'s).
 template <typename Body>
 ffi::Error reported(Body body) {
   try {
@@ -109,12 +109,12 @@ ffi::Error reported(Body body) {
   }
 }
 
-// What is wrong with a program whose buffers are not those of its record; only a damaged one can be.
+// Throw the error for a program whose buffers do not match its record, which only a damaged program has.
 [[noreturn]] void refuse(const std::string& why) {
   throw Failure("LaunchError", "invalid or damaged pyptx program: " + why);
 }
 
-// The buffers of a call, by item; that of an input in `mutated` is the result that has its memory.
+// The buffers of a call, by item. The buffer of an input in `mutated` is the result that shares the input's memory.
 class Buffers {
  public:
   Buffers(const XlaLaunch& launch, const ffi::RemainingArgs& operands, const ffi::RemainingRets& results)
@@ -142,7 +142,7 @@ class Buffers {
   const ffi::RemainingRets& results_;
 };
 
-// The buffers of a call held against its record, and the batch dimensions that all of them have in front of their own.
+// Checks a call's buffers against its record, and computes the leading batch dimensions that all buffers have.
 class Batch {
  public:
   explicit Batch(const Buffers& buffers) : buffers_(buffers) {
@@ -153,8 +153,8 @@ class Batch {
 
   bool single() const { return extents_.empty(); }
 
-  // Write the addresses of the launch at `number`, counted with the last dimension fastest. A buffer that has 1 where
-  // others are batched is shared.
+  // Write the addresses of launch `number`; the last batch dimension varies fastest. Launches share a buffer along each
+  // batch dimension in which its extent is 1.
   void locate(std::size_t number, cu::Address* addresses) const {
     for (std::size_t i = 0; i < buffers_.launch.items.size(); ++i) {
       std::size_t rest = number, stride = buffers_.launch.items[i].second;
@@ -169,7 +169,7 @@ class Batch {
     }
   }
 
-  std::size_t count = 1;  // of launches
+  std::size_t count = 1;  // number of launches
 
  private:
   void add(std::size_t index, const ffi::AnyBuffer& buffer, const Item& item) {
@@ -190,8 +190,8 @@ class Batch {
   std::vector<std::int64_t> extents_;
 };
 
-// Call `body` with the addresses of each launch of a call. The shapes of a call in a compiled program never change: once
-// they were found to be those of a single launch, `single` says so, and only addresses are read.
+// Call `body` with the addresses of each launch of a call. The shapes of a call in a compiled program never change: if
+// they are found to be a single launch's, `single` is set, and later calls read only addresses.
 template <typename Body>
 void for_each(const Buffers& buffers, std::atomic<bool>& single, Body body) {
   std::size_t items = buffers.launch.items.size();
@@ -208,14 +208,14 @@ void for_each(const Buffers& buffers, std::atomic<bool>& single, Body body) {
   single.store(batch.single(), std::memory_order_relaxed);
 }
 
-// resolver(platform, record) returns an XlaLaunch. XLA finds handlers by name, so what they need cannot be handed in.
+// resolver(platform, record) returns an XlaLaunch. A global, because XLA's handlers have no parameter for it.
 PyObject* resolver = nullptr;
 
 enum Platform { kCpu, kCuda };
 constexpr const char* kNames[] = {"cpu", "CUDA"};
 
-// A launch, held by a compiled program. Each platform has a type of its own, because it may come in a library of its
-// own, with a numbering of types of its own.
+// State of a custom call: the launch that a compiled program keeps. Each platform has its own state type, because each
+// platform may be in its own library, which numbers types separately.
 template <Platform platform>
 struct State {
   static inline ffi::TypeId id = {};
@@ -228,7 +228,7 @@ struct State {
       nb::gil_scoped_acquire locked;
       owner.reset();
     } else {
-      owner.release();  // Python has gone, and its objects with it
+      owner.release();  // the interpreter and its objects no longer exist
     }
   }
 
@@ -292,7 +292,7 @@ XLA_FFI_DEFINE_HANDLER(kExecuteOnCuda, execute_on_cuda,
                            .Ctx<ffi::DeviceOrdinal>()
                            .RemainingArgs()
                            .RemainingRets(),
-                       {ffi::Traits::kCmdBufferCompatible});  // the launches are the same each time: they may be replayed
+                       {ffi::Traits::kCmdBufferCompatible});  // launches do not change, so a graph may replay them
 XLA_FFI_DEFINE_HANDLER(kExecuteOnCpu, execute_on_cpu,
                        ffi::Ffi::Bind().Ctx<ffi::State<State<kCpu>>>().RemainingArgs().RemainingRets());
 

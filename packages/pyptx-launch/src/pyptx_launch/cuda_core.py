@@ -26,7 +26,7 @@ class SupportsCudaStream(Protocol):
 
 
 class MemoryView(Protocol):
-    """Protocol of a tensor's memory: the attributes used of `cuda.core.utils.StridedMemoryView`."""
+    """Protocol of a tensor's memory: the attributes of `cuda.core.utils.StridedMemoryView` that pyptx reads."""
 
     @property
     def ptr(self) -> int:
@@ -40,7 +40,7 @@ class MemoryView(Protocol):
 
 
 class Memory(Protocol):
-    """Protocol of an allocation: the attributes used of `cuda.core.Buffer`."""
+    """Protocol of a memory allocation: the attributes of `cuda.core.Buffer` that pyptx reads."""
 
     @property
     def handle(self) -> SupportsInt:
@@ -54,7 +54,7 @@ class Memory(Protocol):
 
 
 class ObjectCodeLike(Protocol):
-    """Subset of `cuda.core.ObjectCode`: code that cuda.core loads and launches."""
+    """Protocol of `cuda.core.ObjectCode` (code that cuda.core loads and launches): the members that users need."""
 
     @property
     def code(self) -> bytes | str:

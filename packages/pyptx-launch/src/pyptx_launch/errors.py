@@ -4,7 +4,7 @@
 
     LaunchError                invalid plan, module or launch; the message states the reason
     ├── DriverMissingError     no driver, or a driver that is too old
-    ├── DriverError            error of the driver: its name, its meaning, and a help
+    ├── DriverError            error of a driver function: the CUresult's name and meaning, and a help text
     │   └── CompileError       the driver's PTX compiler failed; `log` is its output
     └── TensorMapError         the tensor map violates a rule (also a ValueError)
 """

@@ -93,10 +93,10 @@ class Native:
     address of that pointer, as C++ passes a handle by reference; `requires_grad` takes the pointer itself, like a
     method. `guards` are functions `bool(uint16)`, each with its argument; `grad_mode` takes none. `bump_version` is
     called for written tensors, unless `is_inference` returns true for them. `storage_size` is `int(handle, int64_t*
-    bytes)`, 0 if not available. A tensor whose storage has no bytes is a miss, because a view of freed storage is at
-    the address of its offset. `empty` allocates a tensor and is called without the GIL: `int(int64_t rank, sizes,
+    bytes)`, 0 if not available. A tensor whose storage has no bytes is a miss: the address of a view of freed storage
+    is only the view's offset. `empty` allocates a tensor and is called without the GIL: `int(int64_t rank, sizes,
     strides, int32_t code, int32_t code, int32_t code, void** handle)`. `wrap` returns its Python object, and `drop`
-    frees the handle. Without them (0), Python's `empty_like` allocates.
+    frees the handle. Without these three functions (0), Python's `empty_like` allocates.
 
     The addresses cannot be validated: a wrong one crashes the process. `symbol_address` finds functions by name.
     """
@@ -197,7 +197,7 @@ def _check_addition(
     outputs: Sequence[Signature],
     mutated: Sequence[int],
 ) -> None:
-    """Raise LaunchError for an invalid signature, an unsupported number of tensors, or wrong indices in `mutated`."""
+    """Raise LaunchError for an invalid signature, an unsupported number of tensors, or invalid indices in `mutated`."""
     tensors = (*inputs, *outputs)
     for signature in tensors:
         signature.check(plan.entry)
@@ -217,7 +217,7 @@ def _forget(self: Launcher) -> None:
 
 
 def _fixed_position(name: str, keywords: Sequence[str], plan: Plan) -> int:
-    """Return the index of a fixed keyword among the launcher's `fixed`; raise LaunchError for an unknown keyword."""
+    """Return the index of a keyword in the launcher's `fixed` keywords; raise LaunchError for an unknown keyword."""
     if name not in keywords:
         raise LaunchError(f"{plan.entry}: unknown fixed keyword {name!r} of the launcher")
     return keywords.index(name)
@@ -255,9 +255,10 @@ if TYPE_CHECKING:
         Without `out`, outputs are allocated by `native.empty`, or by `empty_like(prototype)`. In all other cases the
         whole call is `miss(*tensors, **keywords)`.
 
-        `variables` are names in module dictionaries; a call is a miss while one of them is not the object that it is
-        now. `native` replaces `grad_mode`, `tensor_guards` and `count_writes`; its guards are called in addition to
-        `guards`. A call while the current stream captures a graph is a miss.
+        `variables` are pairs of a module's dictionary and a name in it; a call is a miss while such a variable refers
+        to another object than when the launcher was created. `native` replaces `grad_mode`, `tensor_guards` and
+        `count_writes`; its guards are called in addition to `guards`. A call while the current stream captures a graph
+        is a miss.
 
         Each of `types` must offer DLPack's C exchange API (`__dlpack_c_exchange_api__`), or TypeError is raised.
         Scalars are passed by value; a scalar that is omitted or out of range is a miss. Errors of the framework (no
@@ -287,7 +288,7 @@ if TYPE_CHECKING:
             """Launch the matching plan and return its outputs, or return the result of `miss`."""
             ...
 
-        _references: tuple[Any, ...]  # constructor arguments, those with scalar and fixed keyword names last
+        _references: tuple[Any, ...]  # constructor arguments; names of scalars and fixed keywords are last
 
         def add(
             self,

@@ -56,7 +56,7 @@ def call(function: str, *arguments: object, doing: str = "") -> tuple[object, ..
 
 
 def number(function: str, *arguments: object, doing: str = "") -> int:
-    """Call a driver function and return its only result, a number or a handle; raises like `call`."""
+    """Call a driver function and return its only result, a number or a handle; raises the same errors as `call`."""
     return int(cast("SupportsInt", call(function, *arguments, doing=doing)[0]))
 
 
@@ -103,7 +103,7 @@ def relaxed_capture() -> Generator[None]:
 
 @contextmanager
 def any_context() -> Generator[None]:
-    """Make the thread's own context, an active primary context or device 0's current for the `with` body."""
+    """Keep the thread's current context; without one, make an active primary context (or device 0's) current."""
     if number("cuCtxGetCurrent"):
         yield
         return

@@ -23,7 +23,7 @@ _FATBIN_MAGIC: Final = 0xBA55ED50
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """Resources of an entry on a device: bytes, registers per thread, and maximum threads per CTA.
+    """Resources of an entry on a device: maximum threads per CTA, bytes of each memory, registers per thread.
 
     `ptx` and `binary` are ISA versions: 10 x major + minor. The fields are in the order of CUfunction_attribute.
     """
@@ -63,12 +63,12 @@ class Module:
             options = [libcuda.constant("CUjit_option", option) for option in _JIT_LOGS]
             values = [each for log in self._logs for each in (log, _LOG_BYTES - 1)]
         self.pools: Final = _shim.MapPools()  # device memory for the plans' tensor maps that kernels take by address
-        self._retire = RETIRED.add  # bound now: at interpreter exit, Python modules lose their globals
+        self._retire = RETIRED.add  # stored, because __del__ may run when modules have lost their globals
         RETIRED.unload()
         self._library = self._load(options, values)
 
     def __del__(self) -> None:
-        """Add the library and the memory of its tensor maps to `RETIRED`, which unloads them when no kernel runs."""
+        """Add the library and the memory of its tensor maps to `RETIRED`, which frees both when no kernel uses them."""
         if self._library:
             self._retire(self._library, self.pools)
 
@@ -105,7 +105,7 @@ class Module:
     def parameters(self, entry: str) -> tuple[tuple[int, int], ...] | None:
         """Return offset and size of each parameter of an entry; loads the code, raises CompileError for invalid PTX.
 
-        None if the driver cannot report them: before CUDA 12.4, and for code of a device other than this thread's.
+        Returns None if the driver cannot report them: before CUDA 12.4, or if the code is not for the thread's device.
         """
         kernel, found = self.kernel(entry), list[tuple[int, int]]()
         # The driver loads code lazily and needs a current context, which a new thread lacks.
@@ -150,7 +150,7 @@ def _checked_kind(image: bytes) -> str:
     if not image:
         raise LaunchError("the image is empty: pass a cubin, a fatbin or PTX")
     padded = image[:64].ljust(64, b"\0")
-    if image.startswith(b"\x7fELF"):  # ELF64: segment and section header tables have any offset
+    if image.startswith(b"\x7fELF"):  # ELF64: program and section header tables may be at any offset
         segments, sections, _, _, size, count, section_size, section_count = struct.unpack_from("<QQIHHHHH", padded, 32)
         stated, kind = max(64, segments + size * count, sections + section_size * section_count), "cubin"
     elif struct.unpack_from("<I", padded)[0] == _FATBIN_MAGIC:

@@ -27,7 +27,7 @@ _CLUSTER_DIMENSION: Final = 4  # CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
 
 
 class EntryParameterLike(Protocol):
-    """Protocol of an entry's parameter: the attributes used of `pyptx_ir.plugins.rows.EntryParameter`."""
+    """Protocol of an entry's parameter: the attributes of `pyptx_ir.plugins.rows.EntryParameter` read here."""
 
     @property
     def name(self) -> str:
@@ -61,7 +61,7 @@ class EntryParameterLike(Protocol):
 
 
 class SpecializationLike(Protocol):
-    """Protocol of a traced kernel: the attributes used of `pyptx_ir.plugins.rows.Specialization`."""
+    """Protocol of a traced kernel: the attributes of `pyptx_ir.plugins.rows.Specialization` read here."""
 
     @property
     def entry(self) -> str:
@@ -107,7 +107,7 @@ class Plan(_shim.Plan):
     checked at the first launch on a device.
 
     A plan is immutable: any number of threads may launch it, on any devices, and on streams of any context. Tensor maps
-    that a kernel takes by pointer are in device memory of the module, while a launch or a captured graph may read them.
+    that a kernel takes by pointer stay in device memory of the module while a launch or a captured graph may read them.
     Keep a plan for as long as a CUDA graph contains one of its launches. Launches of a deleted plan run to completion:
     see `Module`.
     """
@@ -178,7 +178,7 @@ class Plan(_shim.Plan):
             return tuple(scalars)
         for name in scalars:
             if name not in self.scalars:
-                raise LaunchError(f"{self.entry}: unknown scalar {name!r}: it has {', '.join(self.scalars) or 'none'}")
+                raise LaunchError(f"{self.entry}: unknown scalar {name!r}; known: {', '.join(self.scalars) or 'none'}")
         return tuple(map(scalars.get, self.scalars))
 
 
@@ -202,7 +202,7 @@ def _check_extents(entry: str, name: str, extents: tuple[int, ...]) -> None:
 
 
 def _check_parameters(entry: str, rows: Sequence[Row], wanted: Sequence[tuple[int, int]] | None) -> None:
-    """Compare a plan's parameters with the driver's for the entry; do nothing if the driver cannot report them."""
+    """Raise LaunchError if a plan's parameters differ from the entry's (`wanted`: None if the driver has no data)."""
     total = 0
     for size in map(size_of, rows):  # same layout as in the native extension: each parameter is aligned to its size
         total = -(-total // size) * size + size

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Im2col:
-    """im2col mode: columns of pixels instead of a box; corners are in the order of the tensor's shape.
+    """im2col mode of a tensor map: a copy moves columns of pixels, instead of a box.
 
-    `lower` and `upper` are offsets of the bounding box's corners from the tensor's corners. `channels` is the number of
-    elements per pixel in a copy, `pixels` the number of pixels per copy.
+    `lower` and `upper` are offsets of the bounding box's corners from the tensor's corners, in the order of the
+    tensor's dimensions. A copy has `pixels` pixels with `channels` elements each.
     """
 
     lower: tuple[int, ...]
@@ -33,7 +33,7 @@ class Im2col:
 
 
 class Im2colLike(Protocol):
-    """Protocol of `Im2col`."""
+    """Protocol of an im2col mode; see `Im2col` for the fields."""
 
     @property
     def lower(self) -> tuple[int, ...]:

@@ -28,12 +28,12 @@ NAME: Final = "pyptx_launch"
 """Name of the custom call in XLA programs."""
 
 STATE: Final = "pyptx_launch_state"
-"""XLA name of the state type, the launch that a program keeps."""
+"""XLA name of the type of a custom call's state: the `Launch` that a compiled program keeps."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Custom-call registration for one platform: `type` registers the state's type, `stages` are handlers."""
+    """Custom-call registration for one platform: `type` registers the state type, `stages` maps stages to handlers."""
 
     platform: str
     type: Mapping[str, object]
@@ -44,8 +44,8 @@ class Target:
 class Item:
     """One tensor of a launch: its rank and its size in bytes.
 
-    A buffer with more dimensions is a batch of tensors, with one launch for each; a leading dimension of 1 is shared by
-    all launches.
+    An XLA buffer with more dimensions is a batch of tensors, with one launch for each. If its leading dimension is 1,
+    all launches share its single tensor.
     """
 
     rank: int
@@ -73,7 +73,7 @@ class Launch(_shim.XlaLaunch):
         """Launch `plan` on a GPU, or call `run` on a CPU with the memory of inputs and outputs.
 
         `items` are the inputs, then the outputs. `run` may write to outputs and to mutated inputs, and must not keep
-        references to the memory. The text of an exception is the text of XLA's error.
+        references to the memory. If `run` raises, XLA's error has the exception's text.
         """
         super().__init__(plan, run, [(item.rank, item.bytes) for item in items], inputs, mutated)
 
@@ -89,7 +89,7 @@ def targets() -> tuple[Target, ...]:
 
 
 def resolve_with(resolver: Resolver) -> None:
-    """Use `resolver` for the launches of all programs from now on.
+    """Make `resolver` the function that returns the `Launch` for the record of a custom call.
 
     At interpreter exit, wait for running calls to leave Python; later calls from XLA fail.
     """

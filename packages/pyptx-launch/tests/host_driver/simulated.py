@@ -3,7 +3,7 @@
 `install` turns a null driver loaded into this process into a host driver: a launch runs when the program waits for it,
 and writes its results. PTX is checked when it is loaded. A cubin runs from its PTX source, known from `register` or the
 file `$HOST_DRIVER_IMAGES/<sha256 of the cubin>.ptx`. The simulator has no notion of time: each of its steps counts as
-`NANOSECONDS`, so that kernels that wait for the clock end soon.
+`NANOSECONDS`, so that kernels that poll a clock register end soon.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any, Final
 
 END: Final = 0x7FFF_FFFF_F000  # end of the address space: device memory is below, registered host memory may be above
 RESERVED: Final = 64 << 20  # bytes at the start of memory for the running module's variables and heap
-NANOSECONDS: Final = 100_000  # per step
+NANOSECONDS: Final = 100_000  # nanoseconds of simulated time per simulator step
 STEPS: Final = 5_000_000  # simulated steps after which a kernel counts as endless
 NEWEST_PTX: Final = (9, 0)  # PTX version of CUDA 13.0, which the driver reports
 UNSUPPORTED_VERSION, LAUNCH_TIMEOUT, LAUNCH_FAILED, UNKNOWN = 222, 702, 719, 999
@@ -58,7 +58,7 @@ def register(image: bytes, ptx: str) -> None:
 
 
 def text_of(image: bytes) -> str:
-    """Return the PTX of an image; KeyError for a cubin of unknown source."""
+    """Return an image's PTX text; KeyError for a cubin whose PTX source is not registered."""
     if not image.startswith(b"\x7fELF"):
         return image.rstrip(b"\0").decode()
     digest = hashlib.sha256(image).hexdigest()
@@ -70,7 +70,7 @@ def text_of(image: bytes) -> str:
 
 
 def said(what: str) -> None:
-    """Print why a kernel failed: the driver returns only an error code."""
+    """Print why a kernel failed; the host driver returns only an error code."""
     print(f"host driver: {what}", file=sys.stderr, flush=True)  # noqa: T201 - no caller to return it to
 
 
@@ -123,7 +123,7 @@ class Simulator:
         asked = Launch(grid=grid, block=block, cluster=cluster, shared_bytes=request.shared)
         launch = configuration_of(program, asked)
         memories, heap = self._memories(program, request)
-        together = launch.ctas * launch.warps_per_cta <= RESIDENT_WARPS  # resident CTAs may wait for each other
+        together = launch.ctas * launch.warps_per_cta <= RESIDENT_WARPS  # all resident: CTAs may wait for each other
         warps = RESIDENT_WARPS if together else WAVE_WARPS
         log = FindingLog(program.place, program.opcode, {}, {})
         machine = Machine(program, code, launch, memories, heap, log, checked=False, warps=warps)
@@ -227,7 +227,7 @@ def load(image: int, size: int, log: Any, room: int) -> int:
 
 
 def encoded(address: int, told: dict[str, Any]) -> Any:
-    """Return the simulator's record of a tensor map, from the arguments of the driver call."""
+    """Return a tensor map in the simulator's encoding, from the arguments of the driver call."""
     from pyptx_arch_hopper.sim.tma import maps as tensor_maps
     from pyptx_sim.types import dtype_of
 
@@ -258,7 +258,7 @@ def encoded(address: int, told: dict[str, Any]) -> Any:
 
 
 def put_map(place: int, address: int, mode: bytes, arguments: bytes | None) -> int:
-    """Write a tensor map in the simulator's format, or another address into an existing one."""
+    """Write a tensor map in the simulator's encoding, or replace the tensor address in an existing one."""
     from pyptx_arch_hopper.sim.tma import map_fields
     from pyptx_arch_hopper.sim.tma import maps as tensor_maps
 

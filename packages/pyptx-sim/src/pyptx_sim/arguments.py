@@ -1,4 +1,4 @@
-"""Launch arguments: buffers placed in the global space, scalars and structures packed for the parameter bank."""
+"""Launch arguments: arrays placed in simulated global memory, scalars and structures packed as kernel parameters."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _HEAP_BYTES = 8 << 20
 
 @dataclass(slots=True)
 class Arguments:
-    """Packed arguments of one launch; `memories` are the state spaces that persist across waves.
+    """Packed arguments of one launch; `memories` are its global, constant and parameter memory, by state space.
 
     `handles` maps 64-bit handles to the launch's textures, samplers and surfaces.
     """
@@ -61,16 +61,16 @@ class Arguments:
 
     @property
     def outputs(self) -> list[Placed]:
-        """Placed output arrays, of which the kernel must write every element."""
+        """Output arrays in global memory, of which the kernel must write every element."""
         return [placed for placed in self._placed if placed.output is not None]
 
     def copy_back(self) -> None:
-        """Copy the placed arrays' bytes from the global space back to the caller's arrays."""
+        """Copy the arrays' bytes from the simulated global memory back to the caller's arrays."""
         store(self._placed, self.memories["global"].arena)
 
 
 def pack_arguments(launches: Sequence[tuple[Program, Launch]], *, checked: bool) -> tuple[Arguments, ...]:
-    """Place arrays and pack all other arguments of launches that share global memory; the entries are of one module.
+    """Place the arrays, and pack the other arguments, of launches of one module that share global memory.
 
     Messages use the launch's argument names, or else the entry's parameter names. Raises LaunchError for a wrong number
     of arguments or an invalid value.
@@ -80,7 +80,7 @@ def pack_arguments(launches: Sequence[tuple[Program, Launch]], *, checked: bool)
     placing = _placing(variables, memory_of_arrays)
     banks, named = _banks(placing, launches)
     grown = placing.regions.grown()
-    if grown:  # pack again: the regions of overlapping arrays are now known
+    if grown:  # pack again: overlapping arrays share regions, whose extents are known only now
         placing = _placing(variables, memory_of_arrays, grown)
         banks, named = _banks(placing, launches)
     heap, memory = _global_memory(launches, variables, placing, checked=checked)
@@ -108,7 +108,7 @@ def _banks(placing: Placing, launches: Sequence[tuple[Program, Launch]]) -> tupl
 
 
 def _bank_of(placing: Placing, program: Program, launch: Launch) -> bytes:
-    """Return the parameter bank of a launch as bytes, and place its arrays in the global space."""
+    """Return the kernel parameters of a launch as bytes, and place the launch's arrays in global memory."""
     values, names = launch.args, launch.names
     if len(values) != len(program.parameters):
         wanted = ", ".join(f".{place.type} {place.name}" for place in program.parameters) or "none"
@@ -173,7 +173,7 @@ def does_nothing(launch: Launch) -> bool:
 
 
 def _placing(image: Image, memory: Memory | None, unplaced: Iterable[Region] = ()) -> Placing:
-    """Return a `Placing` without the launches' arrays; `unplaced`: regions of overlapping arrays, without offsets."""
+    """Return a layout of global memory without the launches' arrays; the regions `unplaced` still need offsets."""
     variables, end = [_named(place) for place in image.placements], len(image.data)
     if memory is None:
         return Placing(next_place(end), Regions(unplaced), [], variables)
@@ -208,7 +208,7 @@ def _packed(placing: Placing, place: Placement, value: Argument, what: str, name
 
 
 def _descriptor(placing: Placing, place: Placement, value: WithDescriptor, what: str, name: str) -> bytes:
-    """Return the bytes of parameter `place`: the descriptor, or the address of the descriptor in global memory."""
+    """Return the bytes of parameter `place`: a hardware descriptor (tensor map), or its address in global memory."""
     kind, data = placing.descriptor(value, what, name)
     if place.size == len(data):
         return data

@@ -104,7 +104,7 @@ def _as_array(value: object) -> Array | None:
 
 
 def argument_of(value: object) -> Argument:
-    """Return the shape, dtype, strides and address of an array, which specialize a kernel."""
+    """Return the properties of an array for which kernels are specialized: shape, dtype, strides and address."""
     array = _as_array(value)
     if array is not None:
         refuse_mask(array)
@@ -124,7 +124,7 @@ def argument_of(value: object) -> Argument:
 
 
 def _address(array: Array) -> int:
-    """Return the host address of an array, as if NumPy's allocations were aligned like a device's.
+    """Return the host address of an array, as if NumPy aligned its allocations like cudaMalloc.
 
     The start of an allocation by NumPy counts as a multiple of `ALIGNMENT`; NumPy itself aligns to 16 bytes only.
     """
@@ -217,7 +217,7 @@ def _numpy_dtype(output: Output) -> np.dtype[Any]:
 
 
 def _holds(array: object, argument: Argument, wanted: str) -> bool:
-    """Return whether an array can hold elements of dtype `wanted`; a bool array can if `wanted` is untyped."""
+    """Return whether an array can hold elements of dtype `wanted`; a bool array can if `wanted` is a bit type."""
     return takes(wanted, argument.dtype) and (wanted in UNTYPED or type_of(array) != "bool")
 
 

@@ -1,4 +1,4 @@
-"""Checks of plain calls: a small launch on the CPU is first run with all checks.
+"""Checks of calls `kernel(…)` with CPU arrays: a small launch is first run with all checks.
 
 The checked run leaves the arrays unchanged; its first finding becomes a FindingWarning at the kernel's line. A launch
 is small if it has at most `MOST_THREADS` threads and `MOST_BYTES` of arrays. The checks end after `MOST_STEPS` basic
@@ -38,7 +38,7 @@ def find(special: Specialization, sizes: Sequence[int], attempt: Callable[[int],
     """Return the findings of a launch with arrays of `sizes` bytes, if PYPTX_CHECKS checks it; else none.
 
     Findings of severity `note` are omitted. `attempt(step_limit)` runs the launch with checks and without changing the
-    arrays. If that run fails, the findings before the failure are returned: the following call fails in the same way.
+    arrays. If that run fails, the findings before the failure are returned: the run without checks then fails, too.
     """
     policy = os.environ.get("PYPTX_CHECKS", "auto")
     if policy not in {"off", "auto", "all"}:

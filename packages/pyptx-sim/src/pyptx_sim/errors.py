@@ -14,7 +14,7 @@ PyptxError
 
 UserWarning
 ├── SimulatedExecution        a kernel got CPU tensors and runs on the simulator
-└── FindingWarning            the checks found a fault in a plain call of a kernel
+└── FindingWarning            the checks found a fault in a call of a kernel
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyptx_sim.findings import Finding
 
 
-_NAMED: Final = 3  # findings listed in the text of an error
+_NAMED: Final = 3  # maximum number of findings that the text of an error lists
 
 
 class SimulationError(PyptxError):
@@ -73,11 +73,11 @@ class ProgramError(SimulationError):
     """A module that cannot be lowered for the simulator."""
 
     statement: Statement | None = None
-    """Declaration at fault; its line is added to the error later."""
+    """Declaration at fault; the lowering of the module adds the declaration's line to the error."""
 
 
 class Declaring:
-    """Context manager that sets `declaration` of a ProgramError raised in its `with` body, if the error has none."""
+    """Context manager that sets `statement`, the declaration at fault, of a ProgramError raised in its `with` body."""
 
     __slots__ = ("_statement",)
 
@@ -133,4 +133,4 @@ class KernelTrap(SimulationError):  # noqa: N818 - the instruction's name
 
 
 class FindingWarning(UserWarning):
-    """Warning with the first finding of the checks that precede a plain call of a kernel on the CPU."""
+    """Warning with the first finding of the checks that precede a call `kernel(…)` with CPU arrays."""

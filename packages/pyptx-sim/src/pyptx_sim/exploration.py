@@ -178,24 +178,24 @@ def _sent(job: _Job) -> bytes:
 
 
 _Chunk: TypeAlias = "tuple[int, bytearray]"
-"""Address and bytes of a part of host memory."""
+"""Address and bytes of a copied range of host memory."""
 
 
 class _Pickler(pickle.Pickler):
-    """Pickler that writes arrays and tensors as views of shared chunks; `spans` are the arrays' spans found so far."""
+    """Pickler that writes arrays as views of chunks (copied host memory); `spans` are the arrays' ranges so far."""
 
     def __init__(self, file: BytesIO, chunks: Mapping[int, _Chunk]) -> None:
-        """Write to `file`; `chunks` maps the address of each array's span to the chunk that contains the span."""
+        """Write to `file`; `chunks` maps the address of each array to the copied host memory that contains it."""
         super().__init__(file)
         self._chunks = chunks
         self.spans: list[HostSpan] = []
 
     def chunks(self) -> Mapping[int, _Chunk]:
-        """Return the chunk that contains each array's span, by the span's address; overlapping spans share a chunk."""
+        """Return the copy of host memory for each array, by the array's address; overlapping arrays share one copy."""
         ends: list[tuple[int, bytearray, int]] = []
         found: dict[int, _Chunk] = {}
         for span in sorted(self.spans, key=lambda each: each.low):
-            if not ends or span.low >= ends[-1][2]:  # `phase` bytes of padding keep the array's alignment
+            if not ends or span.low >= ends[-1][2]:  # `span.phase` bytes of padding keep the alignment of the array
                 ends.append((span.low - span.phase, bytearray(span.phase), span.low))
             low, held, end = ends[-1]
             held += span.data[end - span.low :].tobytes()
@@ -204,7 +204,7 @@ class _Pickler(pickle.Pickler):
         return found
 
     def reducer_override(self, value: object) -> Any:  # noqa: ANN401 - what pickle's own stub says, and NotImplemented
-        """Return the function, and its arguments, that reconstructs an array from its chunk."""
+        """Return a function, and its arguments, that reconstruct an array as a view of copied host memory."""
         if not is_cpu_array(value):
             return NotImplemented
         span = span_of(value)

@@ -90,7 +90,7 @@ def _line(line: int | None, module: int | None, origin: tuple[Frame, ...]) -> st
 
 
 def _positions(label: str | None, line: int | None, module: int | None, origin: tuple[Frame, ...]) -> Iterator[str]:
-    """Yield the lines for one instruction: its label, its position, and the callers in Python."""
+    """Yield the lines of a finding's text for one instruction: label, position, and the callers in Python."""
     ptx = "" if line is None else f"PTX {SourceLocation(line, module)}"
     if label and (ptx or origin):
         yield f"  {label}"

@@ -1,4 +1,4 @@
-"""Memory: arrays in the global space before any launch, so that other arrays can contain their addresses."""
+"""Memory: arrays in global memory before any launch, so that other arrays can contain their addresses."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class DeviceArray:
     memory: Memory = field(repr=False)
 
     def address_of(self, *index: int) -> int:
-        """Return the address of an element, or of the first element with these leading indices.
+        """Return the address of the element at `index`; axes without an index count as index 0.
 
         Elements are at the strides of the host's array. IndexError for an index that is out of range.
         """
@@ -112,6 +112,6 @@ class Memory:
 
 
 def check_dtype(array: Array, what: str) -> None:
-    """Raise LaunchError for an array of objects or of non-native byte order; `what` names its use in the message."""
+    """Raise LaunchError, with `what` in the message, for an array of objects or of non-native byte order."""
     if not array.dtype.isnative or array.dtype.hasobject:
         raise LaunchError(f"unsupported dtype {array.dtype} of the array for {what}", help="use a native numeric dtype")

@@ -56,9 +56,9 @@ class AsyncAccess:
     layout: AccessLayout | None = None
     """Element layout (swizzle) of the bytes, which a later reader must use too; None without one."""
     after_reads: bool = False
-    """Whether a proxy fence is required between earlier reads by warps and this write, as it is after their writes.
+    """Whether this write requires a proxy fence after earlier reads by warps, not only after their earlier writes.
 
-    The `InstructionSemantics` of the instruction then has `fences_reads`.
+    If so, the `InstructionSemantics` of the instruction sets `fences_reads`.
     """
 
 
@@ -173,7 +173,7 @@ class Past(Protocol):
         ...
 
     def place(self, space: Space, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets) -> Masks | None:
-        """Return which of the next stores precede the current value in coherence order (invisible); None: none."""
+        """Return which next stores precede the current value in coherence order: no read returns them. None: none."""
         ...
 
 
@@ -300,7 +300,7 @@ class Observer:
         """
 
     def barrier_arrivals(self, warps: Offsets, masks: Masks, barriers: Offsets, pc: int) -> None:
-        """Observe arrivals at named barriers without a wait, before `signal`; `barriers` is as in `barrier`."""
+        """Observe arrivals without a wait (`bar.arrive`), before event `signal`; `barriers` is as in `barrier`."""
 
     def warp_sync(self, warps: Offsets, masks: Masks, pc: int) -> None:
         """Observe `bar.warp.sync`: the lanes `masks[i]` of `warps[i]` synchronize."""
@@ -340,13 +340,13 @@ class Observer:
         """Observe a use of an mbarrier: an mbarrier operation, or the issue of an operation that signals it."""
 
     def block_used(self, blocks: Offsets, warps: Offsets, pc: int) -> None:
-        """Observe an instruction that `warps[i]` also executes for the CTA in slot `blocks[i]` of its cluster."""
+        """Observe an instruction that `warps[i]` executes also for a peer CTA in CTA slot `blocks[i]`."""
 
     def init_fence(self, warps: Offsets, masks: Masks) -> None:
         """Observe `fence.mbarrier_init`."""
 
     def work_fence(self, kinds: tuple[GroupKind, ...], warps: Offsets, masks: Masks, *, before: bool) -> None:
-        """Observe a fence that orders only asynchronous operations of `kinds`, `before` or after a synchronization."""
+        """Observe a fence (`tcgen05.fence`) of only the operations of `kinds`, `before` or after a synchronization."""
 
     def proxy_fence(self, proxy: Proxy, warps: Offsets, masks: Masks, spaces: tuple[Space, ...]) -> None:
         """Observe a proxy fence between the generic proxy and `proxy`."""
@@ -361,7 +361,7 @@ class Observer:
         """Observe the issue of asynchronous operations, whose accesses happen at any later time."""
 
     def issued_together(self, works: Sequence[AsyncOperations]) -> None:
-        """Observe all operations that one instruction issues, in order; by default, call `issued` for each item."""
+        """Observe all operations that one instruction issues, in order; by default, call `issued` for each."""
         for work in works:
             self.issued(work)
 
@@ -373,10 +373,10 @@ class Observer:
         """
 
     def completed(self, item_id: int, place: int, phase: int) -> None:
-        """Observe that operations (or arrivals) of item `item_id` complete, as part of phase `phase` of an mbarrier."""
+        """Observe that operations (or arrivals) `item_id` complete, in phase `phase` of the mbarrier at `place`."""
 
     def waited(self, kind: GroupKind, warps: Offsets, masks: Masks, done: Offsets, read: Offsets) -> None:
-        """Observe waits for groups below index `done`, and for reads of groups below `read`; each `[warps, 32]`."""
+        """Observe waits for async-groups < `done`, and for source reads of groups < `read`; indices `[warps, 32]`."""
 
     def grids_complete(self, warps: Offsets, masks: Masks) -> None:
         """Observe `griddepcontrol.wait`: all accesses of prerequisite grids happen before the warps' later accesses."""

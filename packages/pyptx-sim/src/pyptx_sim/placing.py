@@ -1,4 +1,4 @@
-"""Placement of arrays and descriptors in the global space, and the bytes of parameters that point to these objects."""
+"""Placement of arrays and descriptors in simulated global memory, and the bytes of parameters that point to them."""
 
 from __future__ import annotations
 
@@ -33,17 +33,18 @@ if TYPE_CHECKING:
     from pyptx_sim.values import Argument
 
 _POINTER: Final = struct.Struct("<Q")
-# Handles are not addresses: these values are in no state space.
+# First handle of a texture, sampler or surface: handles are outside the address ranges of all state spaces.
 _FIRST_HANDLE: Final = 0x7000_0000_0000
 _HANDLE_STRIDE: Final = 32
 
 
 @dataclass(slots=True)
 class Placing:
-    """Contents of the global space up to offset `end`: `placed` arrays in their `regions`, and `_buffers`.
+    """Layout of global memory up to offset `end`: `placed` arrays in `regions`, and `_buffers`.
 
-    `descriptors` are the descriptors that parameters point to, with their offsets; `handles` maps handles to textures,
-    surfaces and samplers.
+    A region is a copy of host memory. `_buffers` are the bounds of module variables and descriptors. `descriptors` are
+    the descriptors that parameters point to, with their offsets. `handles` maps handles to textures, surfaces and
+    samplers.
     """
 
     end: int
@@ -55,7 +56,7 @@ class Placing:
 
     @property
     def buffers(self) -> list[Buffer]:
-        """Bounds of the allocations in the global space: buffers and regions."""
+        """Bounds of the allocations in global memory: module variables, descriptors and regions of arrays."""
         return [*self._buffers, *(region.buffer() for region in self.regions if region.views)]
 
     def array(
@@ -85,7 +86,7 @@ class Placing:
         return GLOBAL_WINDOW + start
 
     def descriptor(self, value: WithDescriptor, what: str, name: str) -> tuple[Descriptor, bytes]:
-        """Place the array of `value`; return the `Descriptor` and the descriptor's bytes for the array."""
+        """Place the array of `value`; return the kind of descriptor, and the bytes of the array's descriptor."""
         kind = descriptor_of(type(value.descriptor))
         if kind is None:
             described = type(value.descriptor).__name__

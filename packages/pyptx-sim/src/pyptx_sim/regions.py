@@ -1,4 +1,4 @@
-"""Regions of host memory: arrays that overlap or interleave are in one region, which is placed in the global space."""
+"""Regions of host memory: arrays that overlap or interleave are in one region, which is copied to global memory."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NOWHERE: Final = -1
 
 @dataclass(slots=True, eq=False)
 class Placed:
-    """An array with its offset in the global space; `output` as in `Uninitialized`.
+    """An array with its offset in global memory; `output` is the kernel output that it was allocated for, or None.
 
     `name` is the user's name of the array, `what` the name for messages about addresses. `written` is 0xFF for
     initialized bytes of the array; None if all are initialized. `shared`: other arrays are in the same region.
@@ -52,11 +52,11 @@ class Placed:
 
     @property
     def span(self) -> slice:
-        """Offsets of the array's bytes in the global space."""
+        """Offsets of the array's bytes in global memory."""
         return slice(self.start, self.start + self.host.size)
 
     def covers(self, other: HostSpan, *, fresh: bool) -> bool:
-        """Return whether copying this array to and from global memory also copies `other`, uninitialized if `fresh`."""
+        """Return whether copying this array to and from global memory also copies `other` (`fresh`: uninitialized)."""
         host = self.host
         return (
             host.low <= other.low
@@ -67,7 +67,7 @@ class Placed:
         )
 
     def load(self, arena: Arena) -> None:
-        """Copy the array into the global space."""
+        """Copy the array to the simulated global memory."""
         host = self.host
         arena.data[self.span] = host.data
         if host.gaps:
@@ -81,7 +81,7 @@ class Placed:
         self.host.elements(defined, self.start)[...] = known
 
     def store(self, arena: Arena) -> None:
-        """Copy the array back from the global space; if it has gaps between elements, copy only changed bytes."""
+        """Copy the array back from global memory; if it has gaps between elements, copy only changed bytes."""
         now, data = arena.data[self.span], self.host.data
         if not self.host.writeable:
             if not np.array_equal(now, data):
@@ -95,12 +95,12 @@ class Placed:
             changed = now != self._loaded
             data[changed] = now[changed]
             self._loaded = None
-        if self.written is not None:  # None (all initialized) if the run tracked no undefined bits
+        if self.written is not None:  # without tracking of undefined bits, all bytes count as initialized
             self.written = None if arena.defined is None else arena.defined[self.span].copy()
 
 
 def load(placed: Sequence[Placed], arena: Arena) -> None:
-    """Copy arrays into the global space, and mark uninitialized elements there.
+    """Copy arrays to global memory, and mark their uninitialized elements as undefined.
 
     An element of overlapping arrays is initialized if it is initialized in any of these arrays.
     """
@@ -117,14 +117,14 @@ def load(placed: Sequence[Placed], arena: Arena) -> None:
 
 
 def store(placed: Sequence[Placed], arena: Arena) -> None:
-    """Copy arrays back from the global space; LaunchError if changed bytes are in read-only arrays only."""
+    """Copy arrays back from global memory; LaunchError if changed bytes are in read-only arrays only."""
     for each in sorted(placed, key=lambda each: not each.host.writeable):
         each.store(arena)
 
 
 @dataclass(slots=True, eq=False)
 class Region:
-    """Host memory from address `low` up to `high`, and the offset `start` of its copy in the global space.
+    """Host memory from address `low` up to `high`, and the offset `start` of its copy in global memory.
 
     `fixed`: the user has device addresses in the region, so it cannot grow. `grown`: the region replaces regions of
     overlapping arrays, whose addresses may already be in use. `views` are the region's arrays.
@@ -151,7 +151,7 @@ class Region:
         return next_place(self.start + self.size)
 
     def at(self, host: HostSpan) -> int:
-        """Return the global space offset of an array in the region."""
+        """Return the offset in global memory of an array of the region."""
         return self.start + host.low - self.low
 
     def add(self, placed: Placed) -> None:
@@ -170,7 +170,7 @@ class Region:
 
 
 def next_place(end: int) -> int:
-    """Return the lowest offset of the allocation that follows an allocation that ends at `end`."""
+    """Return the lowest offset at which an allocation may start after an allocation that ends at `end`."""
     return aligned(end + RED_ZONE, ALIGNMENT)
 
 
@@ -214,5 +214,5 @@ class Regions:
         return made
 
     def grown(self) -> list[Region]:
-        """Return copies of the regions with `grown`, without offsets and arrays."""
+        """Return the regions that replaced regions of overlapping arrays, as copies without offsets and arrays."""
         return [Region(each.low, each.high, each.phase) for each in self._ordered if each.grown]

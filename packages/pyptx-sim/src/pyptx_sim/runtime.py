@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pyptx_sim.simulator import Checks
     from pyptx_sim.values import Argument
 
-PRIORITY: Final = -100  # lower than the priority of every GPU runtime
+PRIORITY: Final = -100  # lowest: every GPU runtime has a higher priority
 
 
 class _Options(TypedDict, total=False):
@@ -161,7 +161,7 @@ def _prepared(
     special = kernel.specialize([argument_of(argument) for argument in arguments], keywords)
     outputs = _outputs(kernel, special, arguments, out)
     rows = [row if out is None or allocated else None for row in special.outputs]
-    given, written = cast("Sequence[Array]", arguments), cast("Sequence[Array]", outputs)  # or tensors
+    given, written = cast("Sequence[Array]", arguments), cast("Sequence[Array]", outputs)  # arrays or torch tensors
     fresh = [Uninitialized(array, row) for array, row in zip(written, rows, strict=True)]
     values: Sequence[Argument] = fresh
     if 0 not in special.grid:
@@ -227,7 +227,7 @@ def _announce(name: str) -> None:
 
 
 def _callers_level() -> int:
-    """Return the `stacklevel` for `warnings.warn` in the caller that names the user's innermost frame."""
+    """Return the `stacklevel` with which a warning of the calling function names the user's innermost frame."""
     frame, level = sys._getframe(1), 1  # noqa: SLF001 - the documented way to look at the caller's stack
     while frame.f_back is not None and is_machinery(frame):
         frame, level = frame.f_back, level + 1

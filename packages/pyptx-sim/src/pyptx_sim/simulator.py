@@ -137,7 +137,7 @@ class _Prepared:
     seed: int
 
     def machine(self, packed: Arguments, warps: int) -> Machine:
-        """Return a machine for the launch with packed arguments and at most `warps` resident warps."""
+        """Return a `Machine` that simulates the launch with packed arguments and at most `warps` resident warps."""
         log, memories = FindingLog(self.program.place, self.program.opcode, self.origins, self.rules), packed.memories
         machine = Machine(
             *(self.program, self.code, self.configuration, memories, packed.heap, log),
@@ -161,7 +161,7 @@ class _Prepared:
         return races
 
     def watch_memory(self, machine: Machine, packed: Arguments) -> OutputWrites | None:
-        """Attach the checkers of element types and of output writes; return the latter, None without outputs."""
+        """Attach checkers of element types and of output writes; return the checker of output writes, or None."""
         if ELEMENT_TYPE in self.rules:
             types = ElementTypes.of(MachineView(machine), self.program, self.launch, packed.memories)
             if types is not None:
@@ -188,12 +188,12 @@ class _Runs:
     keep_arrays: bool
 
     def attempt(self, warps: int) -> list[Machine]:
-        """Run each launch with at most `warps` resident warps, and return the launches' machines."""
+        """Run each launch with at most `warps` resident warps, and return the `Machine` of each launch."""
         keep_freed_memory()
         packed, machines, checkers = self._machines(warps)
         watching = zip(self.launches, machines, packed, strict=True)
         writes = [each.watch_memory(machine, given) for each, machine, given in watching]
-        # The recorder of the timeline is the last observer.
+        # Attach the recorder of the timeline last: it receives each event after all checkers.
         recording = None if self.trace is None else Recording(self.trace, self.trace_blocks, machines[0])
         settling = partial(self._settle, machines, checkers, warps)
         _run(machines, None if self.keep_arrays else packed[0], self.seed, recording, writes[-1], settling)
@@ -225,7 +225,7 @@ class _Runs:
             settle(watched, partial(self._rerun, warps))
 
     def _rerun(self, warps: int, prepare: Prepare) -> bool:
-        """Rerun the launches on machines that `prepare` changes, without storing arrays; return if all complete."""
+        """Rerun the launches on `Machine`s set up by `prepare`, without storing arrays; return whether all complete."""
         _, machines, checkers = self._machines(warps)
         try:
             for index, (machine, checker) in enumerate(zip(machines, checkers, strict=True)):
@@ -273,7 +273,11 @@ def _is_exact(numerics: str) -> bool:
 
 
 def _schedule(program: Program, rules: Mapping[str, Rule], seed: int) -> Schedule:
-    """Return the kind of schedule: fixed for seed 0; weak if races are checked and any load or store is strong."""
+    """Return the kind of schedule: `fixed` for seed 0, else `weak` or `random`.
+
+    In a `weak` schedule, reads may return older values that the memory model allows. `weak` is
+    used if races are checked and any load or store is strong.
+    """
     if not seed:
         return "fixed"
     return "weak" if program.moves_strongly and RaceChecker in observers_of(rules.values()) else "random"
@@ -330,7 +334,7 @@ def _result(machines: Sequence[Machine]) -> Result:
 
 
 def _findings(machines: Sequence[Machine]) -> tuple[Finding, ...]:
-    """Return the findings of all machines; merge equal findings of several launches."""
+    """Return the findings of all launches; equal findings of several launches are merged."""
     counts: dict[Finding, int] = {}
     for machine in machines:
         for finding in machine.log.findings():

@@ -158,7 +158,7 @@ def _number(text: str) -> int | float:
 
 
 def _descriptor(kind: str, said: str, array: Array, dtype: str) -> object:
-    """Return a descriptor of `array`, made by `of` of the class named `kind`."""
+    """Return a descriptor of `array`: the result of method `of` of the class named `kind`."""
     described: Any = offered(kind)
     if described is None:
         raise LaunchError(f"no plugin provides descriptor {kind}", help="install the package of its architecture")

@@ -47,7 +47,7 @@ class Texture:
             raise LaunchError(f"normalized_float must be False for {dtype}", help="use integers of 8 or 16 bits")
         if self.sampler.filter == "linear" and integers and not self.normalized_float:
             raise LaunchError(
-                f"linear filtering of {dtype} texels", help='set normalized_float=True, or filter="point"'
+                f"unsupported linear filtering of {dtype} texels", help='set normalized_float=True, or filter="point"'
             )
 
 

@@ -23,8 +23,9 @@ SIXTEEN: DType = np.dtype(np.complex128)
 _EXACT: dict[str, str] = {"pred": "?", "f16": "<f2", "f32": "<f4", "f64": "<f8", "tf32": "<u4"}
 _INTEGER_KINDS = {"u": "u", "b": "u", "s": "i"}
 
-# Bits of the raw integer for each format that NumPy lacks: the width of its register; without one, 32 for integers of
-# matrices and 8 for floats; 64 for handles. Manual: "Alternate Floating-Point Data Formats", "Packed Data Types".
+# Bits of the raw integer for each format that NumPy lacks: the width of the register that holds the format. Formats
+# without a register type: 32 for the integers of MMA operands (`u4`, `b1`), 8 for floats. 64 for handles of textures,
+# samplers and surfaces. Manual: "Alternate Floating-Point Data Formats", "Packed Data Types".
 _RAW_BITS: dict[str, int] = {
     **{name: WIDTHS[name] for name in HELD_BY if name not in _EXACT},
     **{name: 32 if name[1:].isdecimal() else 8 for name in WIDTHS.keys() - SIZES.keys() - HELD_BY.keys()},

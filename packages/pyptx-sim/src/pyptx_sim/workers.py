@@ -21,8 +21,8 @@ _Done = TypeVar("_Done")
 def in_order(function: Callable[[_Item], _Done], items: Iterable[_Item], workers: Workers) -> list[_Done]:
     """Return the result of `function` for each item, in order; raise its exceptions.
 
-    The function, the items and the results must be picklable if other processes execute the tasks. An executor stays
-    open.
+    The function, the items and the results must be picklable if other processes execute the tasks. An executor
+    passed as `workers` is not shut down.
     """
     if workers == 1:
         return [function(item) for item in items]

@@ -339,7 +339,7 @@ def _is_allowed(events: _Events, source: Mapping[int, int], causality: Relation,
     )
     communication = _united(reads, coherence, before)
     return not (
-        any(row >> start & 1 for start, row in enumerate(_composed(communication, causality)))  # "Causality"
+        any(row >> start & 1 for start, row in enumerate(_composed(communication, causality)))  # axiom "Causality"
         or _splits_update(events, source, coherence)
         # axiom "Sequential Consistency Per Location"
         or _cyclic(_united(events.order_in_places, _strong_part(events, communication)))

@@ -44,7 +44,7 @@ class _Growing:
     places: list[ThreadPosition]
     bodies: list[list[str]]
     known: list[set[int]]
-    accesses: list[tuple[int, str, bool]] = field(default_factory=list)  # (thread, location, whether it writes)
+    accesses: list[tuple[int, str, bool]] = field(default_factory=list)  # (thread, location, whether the access writes)
     flags: Iterator[str] = field(default_factory=lambda: iter("fghijk"))
 
     @property

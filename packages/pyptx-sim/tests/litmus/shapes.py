@@ -51,7 +51,7 @@ LONG: Final = {
     "write after message": "st x; {release} || {acquire}; st x",
     "read before message": "ld x; {release} || {acquire}; st x",
     "update after message": "st x; {release} || {acquire}; atom.relaxed.gpu x",
-    "two writes to one": "st x; st x; {release} || {acquire}; ld x",
+    "two writes to one location": "st x; st x; {release} || {acquire}; ld x",
     "write to read causality": "st x; {release} || {acquire}; {then} || {after}; ld x",
     "through an update": "st x; {release} || atom.relaxed.gpu f || {acquire}; ld x",
     "through a store": "st x; {release} || ld.relaxed.gpu f; st.relaxed.gpu f || {acquire}; ld x",
@@ -164,7 +164,7 @@ def random_shapes(count: int, seed: int, apart: tuple[str, ...] = APART) -> Iter
 # Lanes of a warp, most of which release flags of their own; `{last}` is nothing or a release by the last lane.
 LANES: Final = {
     "reads, released singly": "ld x; {tell} f , ld x; {tell} g , ld x{last} {apart} {hear}; st x",
-    "reads at different times": "ld x; {tell} f , ld y; ld x; {tell} g , ld y; ld y; ld x{last} {apart} {hear}; st x",
+    "x read as 1st, 2nd, 3rd": "ld x; {tell} f , ld y; ld x; {tell} g , ld y; ld y; ld x{last} {apart} {hear}; st x",
     "reads between releases": "ld x; {tell} f; ld y , ld y; ld y; ld x; {tell} g {apart} {hear}; st x",
     "reads again": "ld x; {tell} f; ld x , ld x; ld y; ld x; {tell} g , ld x{last} {apart} {hear}; st x",
     "polls, released singly": "ld.relaxed.gpu x; {tell} f , ld.relaxed.gpu x; {tell} g {apart} {hear}; st x",

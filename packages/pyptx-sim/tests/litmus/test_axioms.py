@@ -36,7 +36,7 @@ MANUAL = {
         [],
         [(0,), (1,)],
     ),
-    "the same with atom": (
+    "special cases: atom forms an acquire pattern": (
         "st x; st.release.gpu f || atom.relaxed.sys f; fence.acquire.gpu; ld x",
         [(2, 0)],
         [(0, 0), (0, 1), (2, 1)],

@@ -59,17 +59,17 @@ def rules(threads: dict[int, tuple[str, ...]]) -> set[str]:
 FIRST, SECOND, LATE, LATER = 0, 1, BLOCKS - 2, BLOCKS - 1
 CLEAN = {
     "released to a later wave": {FIRST: (WRITE, tell(F)), LATE: (hear(F), READ)},
-    "passed on by a CTA of a later wave": {
+    "a CTA of a later wave acquires and releases the write again": {
         FIRST: (WRITE, tell(F)),
         LATE: (hear(F), tell(G)),
         LATER: (hear(G), READ),
     },
-    "passed on in the first wave": {
+    "a CTA of the first wave acquires and releases the write again": {
         FIRST: (WRITE, tell(F)),
         SECOND: (hear(F), tell(G)),
         LATE: (hear(G), READ),
     },
-    "released by an update": {
+    "the write is released by an atomic update of the flag": {
         FIRST: (WRITE, f"atom.release.gpu.global.add.u32 %r5, {F}, 1;"),
         LATE: (hear(F), READ),
     },
@@ -80,13 +80,13 @@ CLEAN = {
 }
 RACY = {
     "not released": {FIRST: (WRITE,), LATE: (READ,)},
-    "released before the write": {FIRST: (tell(F), WRITE), LATE: (hear(F), READ)},
-    "released by another CTA, not ordered after the write": {
+    "the flag is released before the write": {FIRST: (tell(F), WRITE), LATE: (hear(F), READ)},
+    "the flag is released by another CTA, not ordered after the write": {
         FIRST: (WRITE,),
         SECOND: (tell(F),),
         LATE: (hear(F), READ),
     },
-    "acquired by another CTA": {FIRST: (WRITE, tell(F)), LATE: (hear(F),), LATER: (READ,)},
+    "the flag is acquired by a third CTA": {FIRST: (WRITE, tell(F)), LATE: (hear(F),), LATER: (READ,)},
     "released at CTA scope": {
         FIRST: (WRITE, f"st.release.cta.global.u32 {F}, 1;"),
         LATE: (hear(F), READ),
@@ -105,7 +105,7 @@ def test_what_was_not_told_in_an_earlier_wave_is_a_race(threads: dict[int, tuple
     assert rules(threads) == {"global-race"}
 
 
-# Kernel: thread 0 of a later wave's CTA acquires a write of an earlier wave's; another warp of its CTA reads.
+# Kernel: thread 0 of a CTA of a later wave acquires a write of an earlier wave. Another warp of that CTA reads it.
 AMONG_WARPS = f"""
 .shared .align 8 .b64 bar;
 setp.eq.u32 %p2, %r1, {FIRST};

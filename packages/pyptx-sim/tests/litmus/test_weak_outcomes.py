@@ -14,7 +14,7 @@ pytestmark = pytest.mark.scaled
 SEEDS = 200
 SHAPES = {
     "store buffering": "st.relaxed.gpu x; ld.relaxed.gpu y || st.relaxed.gpu y; ld.relaxed.gpu x",
-    "with fences that do not help": "st.relaxed.gpu x; fence.acq_rel.gpu; ld.relaxed.gpu y "
+    "store buffering with fence.acq_rel": "st.relaxed.gpu x; fence.acq_rel.gpu; ld.relaxed.gpu y "
     "|| st.relaxed.gpu y; fence.acq_rel.gpu; ld.relaxed.gpu x",
     "message passing": "st.relaxed.gpu x; st.relaxed.gpu y || ld.relaxed.gpu y; ld.relaxed.gpu x",
     "of weak data": "st x; st.relaxed.gpu y || ld.relaxed.gpu y; ld x",
@@ -27,14 +27,14 @@ SHAPES = {
     "store buffering of lanes": "st.relaxed.cta x; ld.relaxed.cta y , st.relaxed.cta y; ld.relaxed.cta x",
     "message passing of lanes": "st.relaxed.cta x; st.relaxed.cta y , ld.relaxed.cta y; ld.relaxed.cta x",
     "load buffering of lanes": "ld.relaxed.cta x; st.relaxed.cta y , ld.relaxed.cta y; st.relaxed.cta x",
-    "two writes twice, of lanes": "st.relaxed.cta x; st.relaxed.cta y , st.relaxed.cta y; st.relaxed.cta x",
-    "of lanes that release and acquire": "st.relaxed.cta x; st.release.cta y , ld.acquire.cta y; ld.relaxed.cta x",
-    "of one location, of lanes": "st.relaxed.cta x , ld.relaxed.cta x; ld.relaxed.cta x",
+    "two writes by each of two lanes": "st.relaxed.cta x; st.relaxed.cta y , st.relaxed.cta y; st.relaxed.cta x",
+    "released message passing of lanes": "st.relaxed.cta x; st.release.cta y , ld.acquire.cta y; ld.relaxed.cta x",
+    "two reads of one location, of lanes": "st.relaxed.cta x , ld.relaxed.cta x; ld.relaxed.cta x",
     "lanes around a warp barrier": "st.relaxed.cta x; bar.warp; ld.relaxed.cta y "
     ", st.relaxed.cta y; bar.warp; ld.relaxed.cta x",
-    "of fences in order": "st.relaxed.gpu x; fence.sc.gpu; ld.relaxed.gpu y "
+    "store buffering with fence.sc": "st.relaxed.gpu x; fence.sc.gpu; ld.relaxed.gpu y "
     "|| st.relaxed.gpu y; fence.sc.gpu; ld.relaxed.gpu x",
-    "of a release and an acquire": "st.relaxed.gpu x; st.release.gpu y || ld.acquire.gpu y; ld.relaxed.gpu x",
+    "released message passing": "st.relaxed.gpu x; st.release.gpu y || ld.acquire.gpu y; ld.relaxed.gpu x",
     "of one location": "st.relaxed.gpu x || ld.relaxed.gpu x; ld.relaxed.gpu x",
     "a read after one's own write": "st.relaxed.gpu x; ld.relaxed.gpu x || st.relaxed.gpu x",
     "a write after one's own read": "ld.relaxed.gpu x; st.relaxed.gpu x || st.relaxed.gpu x",
@@ -42,18 +42,18 @@ SHAPES = {
     "|| ld.relaxed.gpu y; fence.acq_rel.gpu; st.relaxed.gpu x",
     "updates": "atom.relaxed.gpu x; ld.relaxed.gpu y || atom.relaxed.gpu y; ld.relaxed.gpu x",
     "two writes, and a read": "st.relaxed.gpu x; st.relaxed.gpu y || st.relaxed.gpu y; ld.relaxed.gpu x",
-    "two writes, and a read, with fences in order": "st.relaxed.gpu x; fence.sc.gpu; st.relaxed.gpu y "
+    "two writes, and a read, with fence.sc": "st.relaxed.gpu x; fence.sc.gpu; st.relaxed.gpu y "
     "|| st.relaxed.gpu y; fence.sc.gpu; ld.relaxed.gpu x",
     "a write behind a message": "st.relaxed.gpu x; st.relaxed.gpu y || ld.relaxed.gpu y; st.relaxed.gpu x",
     "write to read causality": "st.relaxed.gpu x || ld.relaxed.gpu x; st.relaxed.gpu y "
     "|| ld.relaxed.gpu y; ld.relaxed.gpu x",
     "the same, observed": "st.relaxed.gpu x || ld.relaxed.gpu x; fence.acq_rel.gpu; st.relaxed.gpu y "
     "|| ld.acquire.gpu y; ld.relaxed.gpu x",
-    "two messages in a row": "st.relaxed.gpu x; st.release.gpu y || ld.acquire.gpu y; st.release.gpu f "
+    "message passing by three threads": "st.relaxed.gpu x; st.release.gpu y || ld.acquire.gpu y; st.release.gpu f "
     "|| ld.acquire.gpu f; ld.relaxed.gpu x",
     "two writes, then a message": "st.relaxed.gpu x; st.relaxed.gpu y || st.relaxed.gpu y; st.relaxed.gpu f "
     "|| ld.relaxed.gpu f; ld.relaxed.gpu x",
-    "independent reads with fences in order": "st.relaxed.gpu x || st.relaxed.gpu y "
+    "independent reads of independent writes with fence.sc": "st.relaxed.gpu x || st.relaxed.gpu y "
     "|| ld.relaxed.gpu x; fence.sc.gpu; ld.relaxed.gpu y || ld.relaxed.gpu y; fence.sc.gpu; ld.relaxed.gpu x",
 }
 

@@ -15,7 +15,7 @@ from pyptx_torch.internals import lacks_memory
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Older releases of torch lack some dtypes.
+# Dtypes that the installed torch has; older releases lack some.
 _ROWS: Final = tuple((row, getattr(torch, row.array)) for row in ELEMENT_TYPES if hasattr(torch, row.array))
 
 NAMES: Final[dict[torch.dtype, str]] = {dtype: row.name for row, dtype in reversed(_ROWS)}
@@ -33,8 +33,8 @@ KNOWN: Final = ("cpu", "cuda", "meta")
 def argument_of(kernel: str, name: str, tensor: torch.Tensor) -> Argument:
     """Return a tensor's shape, type, strides, device and address; the address is 0 for a tensor without memory.
 
-    Raises LayoutError for a tensor that does not store its elements one by one, and DtypeError for an element type
-    without a PTX equivalent.
+    Raises LayoutError for a sparse, quantized or lazily negated or conjugated tensor, and DtypeError for an element
+    type without a PTX equivalent.
     """
     check_storage(kernel, name, tensor)
     known = NAMES.get(tensor.dtype)
@@ -69,9 +69,10 @@ def dtype_of(kernel: str, name: str, ptx: str) -> torch.dtype:
 
 
 def check_storage(kernel: str, name: str, tensor: torch.Tensor, *, written: bool = False) -> None:
-    """Raise LayoutError for a tensor that does not store its elements one by one, DeviceError for unsupported devices.
+    """Raise LayoutError or DeviceError for a tensor that kernels cannot access.
 
-    The help text differs for a `written` tensor, because the kernel would write to a copy.
+    These are sparse, quantized, and lazily negated or conjugated tensors, and tensors of unsupported devices. The help
+    text differs for a `written` tensor: the kernel would write to a resolved copy instead.
     """
     if tensor.layout is not torch.strided:
         raise LayoutError(f"{kernel}: {name} is a {tensor.layout} tensor", help=f"pass {name}.to_dense()")

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 def join(forward: Kernel, backward: Backward, keywords: Mapping[str, object]) -> Callable[..., object]:
     """Return a function of tensors that runs `forward`, and whose gradients `backward` computes.
 
-    `keywords` are those of `differentiable_kernel`. Keywords of a call are passed to `forward`; `backward` receives the
-    subset that it accepts. Raises the errors of `pair_of`.
+    `keywords` are the keyword arguments of `pyptx.differentiable_kernel`. A call passes its own keywords to `forward`,
+    and to `backward` those of them that `backward` accepts. Raises the same errors as `pair_of`, which checks that the
+    two kernels' arguments fit together.
     """
     pair = pair_of(forward, backward, keywords, "tensors")
 

@@ -36,7 +36,7 @@ RUNNERS = {"cpu": cpu.run, "cuda": cuda.run}
 
 @dataclass(frozen=True, slots=True)
 class Dispatch:
-    """Dispatcher functions of one overload; they reference the `Operator` weakly, because torch keeps them."""
+    """Dispatcher functions of one overload; they reference the `Operator` weakly, because torch keeps the functions."""
 
     reference: weakref.ReferenceType[Operator]
     overload: str

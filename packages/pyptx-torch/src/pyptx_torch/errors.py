@@ -1,8 +1,8 @@
 """Exceptions of pyptx-torch, in addition to those of pyptx-dsl.
 
 DslError                 (pyptx_dsl.errors)
-├── GradientError        of pyptx-dsl too: a gradient that no kernel computes (also RuntimeError, as torch's own)
-├── OperatorNameError    an operator's name that is invalid, taken or ambiguous (also ValueError)
+├── GradientError        a gradient without a backward kernel; defined in pyptx-dsl (also RuntimeError, like torch's)
+├── OperatorNameError    a kernel's operator name is invalid, already used or ambiguous (also ValueError)
 └── KernelMismatchError  a saved program calls another kernel than the one that it was saved with (also RuntimeError)
 """
 
@@ -14,7 +14,7 @@ __all__ = ["GradientError", "KernelMismatchError", "OperatorNameError"]
 
 
 class OperatorNameError(DslError, ValueError):
-    """The name of a kernel's operator is invalid, taken, or ambiguous in another process."""
+    """A kernel's operator name is invalid, already used, or does not identify the kernel in another process."""
 
 
 class KernelMismatchError(DslError, RuntimeError):

@@ -1,7 +1,7 @@
 """Outputs of a kernel from shapes alone: for meta and fake tensors, tracing, and torch.compile.
 
-Sizes may be symbols. Symbols are compared only as far as the Tiles require: a dimension that must equal another
-dimension or a number is a guard of the graph, other dimensions stay dynamic. The kernel is neither traced nor run.
+Sizes may be symbolic (SymInt). torch guards the graph only where a declared `Tile` requires a dimension to equal
+another dimension or a number; other dimensions stay dynamic. The kernel is neither traced nor run.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _sizes(
 
 
 def _told(kernel: str, names: Sequence[str], tiles: Sequence[Tile], arguments: Sequence[Argument]) -> dict[str, int]:
-    """Check arguments as `check_arguments` does; emit assertions for sizes that are known only at run time."""
+    """Check arguments like `check_arguments`, but emit run-time assertions for sizes unknown while torch traces."""
     check_arguments(kernel, names, tiles, [_shapeless(*each) for each in zip(tiles, arguments, strict=True)])
     sizes: dict[str, int] = {}
     for name, tile, argument in zip(names, tiles, arguments, strict=True):

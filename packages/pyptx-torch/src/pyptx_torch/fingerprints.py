@@ -34,7 +34,7 @@ LIBRARIES: Final = frozenset({*sys.stdlib_module_names, "pyptx", "numpy", "ml_dt
 _PLAIN: Final = (type(None), bool, int, float, complex, str, bytes, type(...), range, slice)
 _NAMED: Final = (torch.dtype, torch.device, torch.layout, torch.memory_format)
 _FROZEN: Final = (*_PLAIN, *_NAMED, PtxType, Enum, frozenset, types.FunctionType, types.BuiltinFunctionType, Kernel)
-# Class attributes that Python adds to the user's; some contain line numbers.
+# Attributes that Python adds to every class, not covered by the digest; some contain line numbers.
 _OF_A_CLASS: Final = frozenset(
     {"__dict__", "__weakref__", "__doc__", "__module__", "__firstlineno__", "__static_attributes__", "__annotations__"}
 )
@@ -136,12 +136,12 @@ class _Reader:
                 return None
 
     def _object(self, value: object, where: str) -> object:
-        """Return an object as a tuple if its fields or its repr define its value; add any other object to `unknown`."""
+        """Return an object as a tuple if its fields or its repr define its value; list any other in `unknown`."""
         kind = type(value)
         if is_dataclass(kind):
             parts = ((row.name, getattr(value, row.name, None)) for row in fields(kind))
             return ("dataclass", *self._class(kind, where), *((name, self.read(part, where)) for name, part in parts))
-        wrapped = getattr(value, "__wrapped__", None)  # functools.cache
+        wrapped = getattr(value, "__wrapped__", None)  # as in a function wrapped by functools.cache
         if wrapped is not None and _root(kind.__module__) in LIBRARIES:
             return ("wrapped", kind.__qualname__, self.read(wrapped, where))
         told = kind.__repr__ is not object.__repr__ and not _is_array(value)
@@ -154,7 +154,7 @@ class _Reader:
         return ("unknown", kind.__qualname__)
 
     def _again(self, value: object) -> object | None:
-        """Return the number of an object that this `_Reader` has converted before; None the first time."""
+        """Return a back reference to an object that this `_Reader` has converted before; None the first time."""
         number = self._seen.get(id(value))
         if number is None:
             self._seen[id(value)] = len(self._seen)

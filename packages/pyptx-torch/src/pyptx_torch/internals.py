@@ -1,6 +1,6 @@
-"""Private interfaces of torch: all uses are in this module, each with its purpose.
+"""All uses of private interfaces of torch, each with its purpose.
 
-`tests/test_internals.py` fails, by name, for a release of torch that lacks one of them.
+`tests/test_internals.py` fails for a release of torch that lacks one of these interfaces, and prints its name.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def forward_mode() -> bool:
 
 
 def has_tangent(tensor: torch.Tensor) -> bool:
-    """Return whether a tensor carries a forward-mode derivative."""
+    """Return whether a tensor has a tangent, its derivative in forward-mode differentiation."""
     return cast("Any", forward_ad).unpack_dual(tensor).tangent is not None
 
 
@@ -108,7 +108,7 @@ GUARDS: Final[tuple[Callable[[], object], ...]] = (
     torch._C._len_torch_dispatch_stack,  # nonzero under fake tensors, make_fx, torch.export, a user's TorchDispatchMode
     torch._C._len_torch_function_stack,  # nonzero under torch.set_default_device or a user's TorchFunctionMode
     torch._C._are_functorch_transforms_active,  # true under vmap, grad, jvp or functionalize of torch.func
-    torch._C._is_tracing,  # torch.jit.trace
+    torch._C._is_tracing,  # true under torch.jit.trace
     torch._C._autograd._profiler_enabled,  # the profiler does not record calls that bypass torch's dispatcher
     forward_mode,
 )

@@ -1,4 +1,4 @@
-"""Conversion of tensors to the strides of a Tile's layout."""
+"""Conversion of tensors to the strides that a declared `Tile`'s layout requires."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Text of a call's fixed keywords, which an operator carries in a graph: `BM=128, dtype=f16`.
+"""Text of a call's fixed keywords, an argument of the kernel's operator in a graph: `BM=128, dtype=f16`.
 
 Template values become Python literals, so that a graph can be read, compared, and saved. PTX types are written by name,
 as are `inf` and `nan`. A value without a literal (a function, an array) is written as `kept('5d0c…')`: a random key in
-a table of the kernel's operator. The key is valid in this process only, while the operator lives.
+a table of values that the kernel's operator stores. The key is valid in this process only, while the operator lives.
 
 In a program that may be saved, the text begins with the kernel's fingerprint: `'3.11 9f86…', BM=128`. The fingerprint
 is compared when the program runs.
@@ -48,9 +48,9 @@ class Literals:
         self._lock = threading.Lock()
 
     def name_is_chosen(self) -> None:
-        """Accept saved programs of this registered name if they differ only in parts that the digest cannot compare.
+        """Accept programs saved with this registered kernel name, even if the digests cannot be compared.
 
-        These parts are values without a digest, and the bytecode of another minor version of Python.
+        Digests do not cover some values, and differ between minor versions of Python, whose bytecode differs.
         """
         self._chosen = True
         self._fingerprint = repr(f"{self._python} {self._digest}")
@@ -62,7 +62,7 @@ class Literals:
         return ", ".join([self._fingerprint, *texts] if signed else texts)
 
     def check(self, keywords: Mapping[str, object]) -> None:
-        """Raise KeywordError for a value that no other process can read."""
+        """Raise KeywordError for a keyword value that cannot be written as a literal, for use in another process."""
         for name, value in keywords.items():
             if not _is_literal(value):
                 raise KeywordError(

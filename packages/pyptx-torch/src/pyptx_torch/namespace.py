@@ -1,7 +1,7 @@
 """`torch.ops.pyptx`, in which an operator lives as long as its kernel or a graph that uses it.
 
-torch's own namespaces keep every operator that was looked up alive indefinitely, and with it the kernels and their
-values. This namespace holds weak references; `operators.Operator` keeps an operator alive.
+torch's own namespaces keep every operator that was looked up alive until exit, and with it the operator's kernel and
+its template values. This namespace holds weak references; `operators.Operator` keeps an operator alive.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Functions of torch's C++ libraries that replace the guards of `internals`, without Python objects for results.
+"""Functions of torch's C++ libraries that replace the Python guards in `internals` and create no Python objects.
 
 The functions are found by their mangled names, and the pointer to a tensor's implementation by a search in its Python
 object. torch guarantees neither. So all functions are first verified on tensors with known properties. If a lookup or a
@@ -124,7 +124,7 @@ def _offset() -> int | None:
 
 
 def _key(name: str) -> int:
-    """Return the number of a dispatch key; -1 if this torch has no key of that name."""
+    """Return the number of torch's dispatch key with this name; -1 if this torch has no such key."""
     try:
         return int(cast("Any", torch._C)._parse_dispatch_key(name))
     except (RuntimeError, TypeError, ValueError, AttributeError):

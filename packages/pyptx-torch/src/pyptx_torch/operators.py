@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _ATTRIBUTE: Final = "_pyptx_torch_operator"
 _LOCK: Final = threading.RLock()
 _NAMES: Final = set[str]()  # names of operators whose kernels are alive
-_KEPT: Final = set["Operator"]()  # by `register`
+_KEPT: Final = set["Operator"]()  # operators that `register` keeps until exit
 
 
 def operator_of(kernel: Launchable[Declaration]) -> Operator:
@@ -87,7 +87,7 @@ class Operator:
         self.signature = signature_of(kernel.declaration)
         fingerprint = fingerprint_of(kernel)
         self._base, self._unknown = f"{kernel.name}_{fingerprint.digest[:8]}", fingerprint.unknown
-        self._chosen = False  # by `register`
+        self._chosen = False  # whether the user passed a name to `register`
         self.name = _claim(self._base)
         self.literals = Literals(kernel.name, fingerprint.digest, whole=not fingerprint.unknown)
         self._fixed = {*kernel.declaration.templates, *kernel.declaration.dimensions}
@@ -111,7 +111,7 @@ class Operator:
         return self._dispatch(tensors, out, {**numbers, self.signature.keywords: self._spelt(fixed)})
 
     def _check_storage(self, tensors: Sequence[torch.Tensor], out: object) -> None:
-        """Raise LayoutError for a tensor that does not store its elements one by one."""
+        """Raise LayoutError or DeviceError for an input or output tensor that a kernel cannot access."""
         for at, (name, tensor) in enumerate(zip(self.signature.inputs, tensors, strict=True)):
             check_storage(self.kernel.name, name, tensor, written=at in self.signature.mutated)
         for name, output in zip(self.signature.outputs, _given(out), strict=False):
@@ -289,7 +289,7 @@ def _given(out: object) -> tuple[object, ...]:
 
 
 def _claim(base: str) -> str:
-    """Return an unused operator name: `base`, or `base` with a number."""
+    """Reserve and return an unused operator name: `base`, or `base` with a number appended."""
     with _LOCK:
         name, number = base, 1
         while name in _NAMES:

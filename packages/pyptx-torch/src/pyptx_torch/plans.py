@@ -1,4 +1,4 @@
-"""Cache of a kernel's launch plans, one per specialization and device, by properties of the inputs."""
+"""Cache of a kernel's launch plans, one per device, shapes, strides and dtypes of inputs, and fixed keywords."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Plans:
         self._scalars = tuple(operator.scalars)
         self._place = place
         self._limit = limit
-        self._lock = threading.Lock()  # guards the fields below; released while tracing, compiling, loading and waiting
+        self._lock = threading.Lock()  # guards the fields below; not held while tracing, compiling, loading or waiting
         self._known: OrderedDict[Key, Ready] = OrderedDict()
         self._captured = dict[int, Ready]()
         self._fast: dict[Key, _Fast] = {}
@@ -88,8 +88,8 @@ class Plans:
         """Return the plan for a call, created if necessary; raise ContractError for inputs that violate a Tile."""
         fixed = freeze({name: value for name, value in keywords.items() if name not in self._scalars})
         looks = tuple((tensor.shape, tensor.stride(), tensor.dtype, tensor.device) for tensor in inputs)
-        # A call with incomparable keywords gets its own plan, cached like other plans because its kernel may be
-        # running.
+        # A call whose keywords cannot be hashed gets its own plan. The plan is cached under a unique key, because its
+        # kernel may be running when the call returns.
         key: Key = (device.index, looks, object() if fixed is None else fixed)
         with self._lock:
             ready = self._known.get(key)
@@ -179,7 +179,7 @@ class Plans:
     def _fast_for(
         self, plan: Plan, ready: Ready, inputs: Sequence[torch.Tensor], fixed: Mapping[str, object], ordinal: int
     ) -> _Fast | None:
-        """Return a plan's data for launchers; None if the kernel takes no tensor, or more than MAX_TENSORS."""
+        """Return the data with which launchers match a plan; None if the kernel has no tensor or over MAX_TENSORS."""
         if not 0 < len(inputs) + len(ready.outputs) <= MAX_TENSORS:
             return None
         device = (self._place.dlpack, ordinal)
@@ -202,7 +202,7 @@ class Plans:
         )
 
     def _teach(self, launchers: Iterable[Launcher], plans: Iterable[_Fast]) -> None:
-        """Add plans to launchers; the caller holds the lock."""
+        """Add plans to launchers; the caller holds `_lock`."""
         for launcher, fast in product(launchers, plans):
             launcher.add(
                 fast.plan,
@@ -215,7 +215,7 @@ class Plans:
             )
 
     def _make_room(self) -> None:
-        """Drop the least recently used quarter of the plans if there are too many; the caller holds the lock."""
+        """Drop the least recently used quarter of the plans if there are too many; the caller holds `_lock`."""
         if len(self._known) <= self._limit:
             return
         for _ in range(max(1, self._limit // 4)):
@@ -228,7 +228,7 @@ class Plans:
 
 @dataclass(frozen=True, slots=True)
 class _Fast:
-    """Launcher data of a plan: input and output signatures, a prototype of each output, and fixed keywords."""
+    """A plan and the data with which launchers match a call: tensor signatures, output prototypes, fixed keywords."""
 
     plan: Plan
     inputs: tuple[Signature, ...]
@@ -272,5 +272,5 @@ def _signature(kernel: str, output: Output, device: tuple[int, int], alignment: 
 
 
 def _told(dtype: torch.dtype) -> str:
-    """Return DLPack's name for an element type; DLPack distinguishes bool from bytes."""
+    """Return the name of a dtype in `Signature`: its PTX name, or `bool`, which DLPack distinguishes from bytes."""
     return "bool" if dtype is torch.bool else NAMES[dtype]

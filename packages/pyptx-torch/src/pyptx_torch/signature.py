@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyptx_dsl.contract.parameters import RawParameter
     from pyptx_dsl.kernels.declaration import Declaration
 
-# torch's int arguments are signed 64-bit: unsigned numbers from 2^63 on are passed as negative numbers.
+# torch's int arguments are signed 64-bit, so a u64 number from 2^63 on is passed as itself minus 2^64.
 _LARGEST = (1 << 63) - 1
 _WRAP = 1 << 64
 
@@ -59,7 +59,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """The arguments of a kernel's operator, in the order of the schema."""
+    """The names and order of a kernel's operator arguments, from which torch's schemas are made."""
 
     kernel: str
     inputs: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Printer of a PTX function body as Python: rewrites print their slices, other statements are one call each."""
+"""Printer of a PTX function body as Python: a rewrite prints a slice of the body, any other statement is one call."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _CALLS: dict[type[nodes.Statement], Callable[[Any], Group]] = {
 
 
 class BodyPrinter:
-    """Printer of one function body onto a `Page`, according to the body's `RewritePlan`."""
+    """Printer of one function body onto a `Page` (lines of Python), according to the body's `RewritePlan`."""
 
     def __init__(self, body: Body, plan: RewritePlan, page: Page, registers: Registers, naming: Naming) -> None:
         """Store the body, its plan and the page; `registers` has the symbols and parameters visible in the function."""
@@ -265,7 +265,7 @@ class BodyPrinter:
 def write_deviation(
     page: Page, owner: str, leading_trivia: str | None, spelling: str | None, refused: str | None = None
 ) -> None:
-    """Print the `formatted` call for the next statement of a body or module; `refused` is why it is not checked."""
+    """Print the `formatted` call for the next statement of a body or module; `refused`: reason for `unchecked`."""
     arguments: list[Expression] = []
     if leading_trivia is not None:
         arguments.append(keyword("leading", _repeated(leading_trivia) or text(leading_trivia, quoted)))

@@ -17,7 +17,7 @@ class Suspects:
         self._held: dict[int, dict[Key, tuple[Rewrite, str]]] = {}
 
     def of(self, start: int) -> frozenset[Key]:
-        """Return the rewrite keys of the candidate loops in the body that starts at index `start`."""
+        """Return the keys of the loop rewrites that are candidates in the body that starts at index `start`."""
         return frozenset(self._held.get(start, ()))
 
     def judge(self, faults: Faults) -> Faults:

@@ -62,7 +62,7 @@ def run(argv: Sequence[str]) -> int:
     """Transpile files to Python. Return 0, or 2 if a file cannot be read or verified; such a file is not written."""
     try:
         options = _parser().parse_args(argv)
-    except SystemExit as leaving:  # argparse has printed the message
+    except SystemExit as leaving:  # argparse has printed the error or help
         return leaving.code if isinstance(leaving.code, int) else USAGE_ERROR
     folder = options.output is not None and Path(options.output).is_dir()
     if len(options.files) > 1 and not folder:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-WIDTH = 120  # columns
+WIDTH = 120  # columns of a line of Python
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ _BRACKETS = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 _PIECES = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[(\[{)\]}]|, )""", re.ASCII)
 _OPERANDS = re.compile(r"([(\[{)\]}]| [-+*/<>&|^=!]+ )", re.ASCII)
 _ASSIGNMENT = re.compile(r"(\S[^\"'(]*? = )(.*)", re.ASCII)
-_OPENING = re.compile(r"(?:(?:with|for [\w, ()]+ in) )?(?:[\w.=]*\(|(?:\w+=)?\[)", re.ASCII)  # opens a call or list
+_OPENING = re.compile(r"(?:(?:with|for [\w, ()]+ in) )?(?:[\w.=]*\(|(?:\w+=)?\[)", re.ASCII)  # start of a call or list
 
 
 def parsed(line: str) -> tuple[str, Expression, str]:

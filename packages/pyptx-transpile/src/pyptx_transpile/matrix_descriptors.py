@@ -29,7 +29,7 @@ __all__ = ["DescriptorMatch", "DescriptorSums"]
 
 _FEWEST = 3  # minimum instructions that one descriptor call replaces
 Said: TypeAlias = "tuple[str, str]"
-"""Properties that matrix descriptors may share: the bits other than the address, and the opcodes that compute it."""
+"""Properties that matrix descriptors may share: the bits other than the address, and the opcodes of the computation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,8 @@ class DescriptorMatch:
 class DescriptorSums:
     """Finder of matrix descriptors for a rule: `among(body, found)` returns the candidates that are descriptors.
 
-    `function` is the function that builds the descriptors. `names` are variables for that function with the values that
-    several descriptors share; `pyptx_transpile.names` reserves them.
+    `function` is the Python function that emits a descriptor. `names` are the Python variables to which `function` is
+    bound with arguments that several descriptors share; `pyptx_transpile.names` reserves these names.
     """
 
     rule: str
@@ -68,7 +68,7 @@ class DescriptorSums:
     among: Callable[[Body, list[DescriptorMatch]], list[DescriptorMatch]]
 
     def find(self, body: Body, _plan: RewritePlan) -> Iterator[Rewrite]:
-        """Yield a rewrite for each candidate whose shared values are those of a descriptor anywhere in the module."""
+        """Yield a rewrite for each candidate with the constant bits and opcodes of some descriptor of the module."""
         for found in _sums(body):
             constant = body.row.derived(self._named).get(found.said)
             if constant is not None:
@@ -89,7 +89,7 @@ class DescriptorSums:
         return Rewrite(self.rule, found.start, end, write, opens=0, shared=(constant,), like=found.said)
 
     def _named(self, row: Row) -> dict[Said, Constant]:
-        """Return the `Shared` values of a module's descriptors, each with the name of its variable."""
+        """Return a named constant for each pair of constant bits and opcodes among a module's descriptors."""
         made = [found for body in row.bodies() for found in self.among(body, list(_sums(body)))]
         shared = dict.fromkeys(found.said for found in made)
         return {said: Constant(name, self._partial(*said)) for name, said in zip(self.names, shared, strict=False)}

@@ -203,7 +203,7 @@ class ModulePrinter:
             page.say(_CALLS[type(item.node)](item.node), before=f"{self._held(item.node, at)}module.")
 
     def _held(self, node: nodes.Statement, at: int) -> str:
-        """Return the assignment, `variable = `, before the declaration of a name that a body uses; "" if none does."""
+        """Return `variable = `, to print before the declaration of a name that some body uses; "" for other names."""
         match node:
             case nodes.Function(name=name) | nodes.Variable(declarators=(nodes.Declarator(name=name), *_)):
                 variable = self._symbols.find(name, at + 1) if name in self._symbols.used else None

@@ -172,7 +172,7 @@ class Registers:
 
     @contextmanager
     def numbered(self) -> Generator[bool]:
-        """Print registers as group elements in the `with` body; yield whether any was bound to its own variable."""
+        """Print registers as group elements in the `with` body; yield whether some register had its own variable."""
         before, self._numbered = self._numbered, True
         self._forget()
         yield bool(self._named) and not before

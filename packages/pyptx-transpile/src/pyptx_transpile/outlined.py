@@ -34,7 +34,10 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """Argument of a helper call: an operand, or `count` group registers from it on; `opcode` sets its number format."""
+    """Argument of a helper call: an operand, or `count` registers of a group, of which the operand is the first.
+
+    `opcode` is the instruction's opcode, which sets the format of a number.
+    """
 
     operand: tree.Operand
     opcode: tuple[str, ...] = ()

@@ -41,18 +41,20 @@ class Constant:
 class Rewrite:
     """Rewrite by one rule of the items from index `start` to before `end`.
 
-    - `write` prints it; it gets the slots of the `inner` slices and calls `printer.slot` for each, in order.
+    - `write` prints the rewrite; it gets the slots of the `inner` slices and calls `printer.slot` for each, in order.
     - `opens`: number of nested Python blocks around the inner slices.
-    - `names`: variables that it binds.
-    - `constants`: the file's own constants that it reads (`SPELLING`); `shared`: constants of rules that it reads.
-    - `loops`: whether it is a loop.
-    - `exits`: label after it, if `ptx.break_` may branch there.
-    - `helper`: function that it calls; rewrites inside it are then dropped.
-    - `repeats`: the inner slices are iterations printed by one text. Rewrites inside are dropped unless every iteration
-      has an equal one, of the same rule and with equal `like`.
-    - `labels`: labels that it defines; `jumps`: branches that it prints, without a label name if the label needs none.
-    - `binds`: preferred variable for such a label, used by the rewrites whose `leave` is this rewrite.
-    - `lines`: estimated number of printed lines, if it has no inner slices.
+    - `names`: Python variables that the rewrite binds.
+    - `constants`: constants of the printed file that the rewrite reads (`SPELLING`); `shared`: constants of rules that
+      the rewrite reads.
+    - `loops`: whether the rewrite is a loop.
+    - `exits`: index of the label after the rewrite, if `ptx.break_` may branch there.
+    - `helper`: helper function that the rewrite calls; rewrites of the replaced items are then dropped.
+    - `repeats`: the inner slices are iterations printed by one text. A rewrite in an iteration is dropped unless every
+      iteration has an equal rewrite, of the same rule and with equal `like`.
+    - `labels`: labels that the rewrite defines; `jumps`: branches that the rewrite prints, without a label name if the
+      label needs no name.
+    - `binds`: preferred Python variable for the label of the rewrite; rewrites whose `leave` is this rewrite use it.
+    - `lines`: estimated number of printed lines, if the rewrite has no inner slices.
     """
 
     rule: str
@@ -102,7 +104,7 @@ class FaultyRewriteError(Exception):
 class Slot:
     """Inner slice of a rewrite, with the nested rewrites in order; `depth` is the number of Python blocks around it.
 
-    `turn`: whether it is an iteration of a rewrite that `repeats`.
+    `turn`: whether the slot is an iteration of a rewrite that `repeats`.
     """
 
     start: int
@@ -230,7 +232,7 @@ class RewritePlan:
         return slot is not None and slot.turn
 
     def settle(self) -> None:
-        """Drop the rewrites inside an iteration of a loop that not all iterations of the loop have."""
+        """Drop each rewrite inside a loop iteration that does not occur in all iterations of the loop."""
         _settle(self.root)
         self._unnamed = None
 

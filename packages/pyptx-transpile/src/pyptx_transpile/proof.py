@@ -42,7 +42,7 @@ Faults: TypeAlias = "dict[int, dict[Rewrite, str]]"
 Owned: TypeAlias = "list[tuple[Rewrite | None, Item]]"
 
 _HEAD = "<printed>"
-_CHECKED = "_checked_"  # cannot clash with the file's variables, which start with a letter
+_CHECKED = "_checked_"  # differs from variables of the file, which start with a letter
 
 
 class Proof:
@@ -78,7 +78,7 @@ class Proof:
             by_itself = self._faults(printed)
         finally:
             self._by_returns = True
-        # The check of unbound names covers bound variables, but not loop counters.
+        # `_checked` finds variables that are bound to wrong values, but not wrong loop counters.
         counted = {
             part.body.start: list(part.page.counted) for part in printed.parts if part.body and part.page.counted
         }

@@ -145,8 +145,9 @@ class Transpiler:
     def proved(self, proof: Proof, printed: Printed) -> Faults:
         """Return the rewrites that are faulty in one verification of the printed file.
 
-        An extra branch renames unnamed labels, so that other rewrites appear faulty. So a faulty file is executed again
-        with all labels named: then each rewrite is right or wrong by itself. If all are right, labels keep their names.
+        An extra branch changes the names of later unnamed labels, so that correct rewrites appear faulty. So a faulty
+        file is executed again with all labels named: then each rewrite is right or wrong by itself. If all rewrites are
+        right, labels keep their names.
         """
         try:
             faults = proof.faults(printed)
@@ -173,7 +174,7 @@ class Transpiler:
         )
 
     def _reject(self, faults: Faults, *, entirely: bool) -> bool:
-        """Plan faulty bodies again without the faulty rewrites, or without any; return whether a body was faulty."""
+        """Plan faulty bodies again: without faulty rewrites, or without rewrites. Return whether a body was faulty."""
         guilty = self._plan.withdraw(faults, entirely=entirely)
         for wrong in guilty.values():
             self._rejected += [self._site(rewrite, reason) for rewrite, reason in wrong.items()]
@@ -197,10 +198,10 @@ def transpile(
     """Return the Python for a PTX module's text, with statistics of the rewrite rules.
 
     `name` is the text's name in messages, `kernel_name` the Python name of its first kernel. Unless `verify` is false,
-    the Python is executed and must emit the text again. Statements that the DSL's checks reject and unknown
-    instructions are unchecked. So is a whole module whose head is rejected, or any if `unchecked`. `on_progress` gets
-    the number of steps done and the total. Raise PtxSyntaxError for invalid PTX, ProofError for a module that cannot be
-    emitted.
+    the Python is executed and must emit the text again. Statements that the DSL's checks reject, and unknown
+    instructions, are emitted unchecked. The whole module is unchecked if the checks reject its head, or if `unchecked`
+    is true. `on_progress` gets the number of steps done and the total. Raise PtxSyntaxError for invalid PTX, ProofError
+    for a module that cannot be emitted.
     """
     rules = tuple(rules)
     with collector_paused():
@@ -231,8 +232,8 @@ def ptx_to_python(
 ) -> str:
     """Return Python that emits the text `source` again, byte for byte, when it is executed.
 
-    With `sugar`, every rule is used. `rules` lists the rules to use, or with the prefix `-` those to leave out. Other
-    arguments are as in `transpile`. Raise RuleError for an unknown rule.
+    With `sugar`, every rule is used. `rules` lists the names of the rules to use, or, with the prefix `-`, of the rules
+    to leave out. Other arguments are as in `transpile`. Raise RuleError for an unknown rule.
     """
     used = chosen(rules, sugar=sugar)
     return transpile(source, used, kernel_name=kernel_name, verify=verify, unchecked=unchecked).text

@@ -1,4 +1,4 @@
-"""Queries about pyptx-jax. Kernel calls do not need them: with pyptx-jax installed, a kernel takes jax arrays."""
+"""Differentiable kernels, and checks that pyptx-launch loads. A kernel call on jax arrays needs neither."""
 
 from pyptx_dsl.frameworks import shim_is_available, shim_load_error
 from pyptx_dsl.kernels.differentiable import differentiable_kernel

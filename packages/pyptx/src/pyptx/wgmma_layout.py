@@ -1,4 +1,4 @@
-"""Shared memory layouts of matrices for TMA and wgmma: `SharedTile`, and functions with the older pyptx's names."""
+"""Shared memory layouts of matrices for TMA and wgmma: `SharedTile`, and functions named as in the older pyptx."""
 
 from typing import TYPE_CHECKING
 

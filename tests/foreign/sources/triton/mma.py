@@ -165,7 +165,7 @@ def scaled(a, scale_a, b, scale_b, c, K: tl.constexpr, S: tl.constexpr):
 
 @triton.jit
 def gated(x, up, gate, out, K: tl.constexpr, B: tl.constexpr):
-    """Gated MLP: two MMAs of the same A, one result gates the other; a third MMA multiplies this by its transpose."""
+    """Gated MLP: h = (x · up) * max(x · gate, 0) by two MMAs; a third MMA computes h · hᵀ."""
     rows, at = tl.arange(0, B), tl.arange(0, K)
     v = tl.load(x + rows[:, None] * K + at[None, :])
     u, g = (

@@ -5,9 +5,9 @@ core matrices of eight rows. A 16-byte chunk is copied to four columns of a lane
 its own shared memory, at the same addresses, to its own tensor memory: DeepGEMM and CUTLASS copy the scale factors of A
 this way, which the CTAs do not share.
 
-The lanes are those of CuTe's UTCCP traits. CuTe describes the copy of four rows as a refresh of the last lane of each
-quarter, which a shift by one row leaves to be filled. The manual lets that copy follow a shift without a wait
-("Pipelined tcgen05 Instructions"). Not verified on hardware.
+The lanes are those of CuTe's UTCCP traits. CuTe describes tcgen05.cp.4x256b, the copy of four rows, as a refresh of the
+last lane of each lane quarter, which tcgen05.shift does not write. According to the manual, tcgen05.cp may follow
+tcgen05.shift without a wait ("Pipelined tcgen05 Instructions"). Not verified on hardware.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Copy:
 
     @property
     def beginnings(self) -> range:
-        """Valid first lanes of an address: 0, or any lane of a quarter if each lane quarter receives one row."""
+        """Valid lanes of the destination address: 0; any lane below 32 if each lane quarter receives only one row."""
         return range(self.stride if self.band == 1 else 1)
 
     @property

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SHAPES", "Shape", "column", "lane", "register_fragment"]
 
-_CELL = 32  # bits
+_CELL = 32  # bits of a tensor memory column in one lane
 _HALF = 16
 _REGISTERS = 128  # maximum registers per thread of one tcgen05.ld or tcgen05.st
 
@@ -65,8 +65,8 @@ def register_fragment(shape: str, repeats: int, *, packed: bool = False) -> Frag
 
     `repeats` is `.num`, 4 for `.x4`: repetitions are adjacent in columns. A register holds one 32-bit column of a lane.
     If `packed` (`.pack::16b`, `.unpack::16b`), a register holds the lower halves of two adjacent columns, the left
-    column in its lower half: the instruction moves twice as many columns. The second access of `16x32bx2` is the
-    fragment's second `product`. Raise ValueError for an invalid shape or number of repetitions.
+    column in its lower half: the instruction moves twice as many columns. For `16x32bx2`, `Fragment.product` is 0 for
+    the first access and 1 for the second. Raise ValueError for an invalid shape or number of repetitions.
     """
     one = SHAPES.get(shape)
     if one is None:
@@ -101,7 +101,7 @@ def column(shape: str, thread: N, register: int, split: int = 0, *, packed: bool
     """Return the column, relative to the address, that a thread's register accesses; if `packed`, of its lower half.
 
     `split` is the distance in columns of the second access of `16x32bx2`. A column does not depend on the number of
-    repetitions. Raises as `lane` does.
+    repetitions. Raises the errors of `lane`.
     """
     held = _widest(shape, packed=packed)
     index = register * held.packed

@@ -31,7 +31,7 @@ __all__ = [
 
 _CELL = 32  # bits of a tensor memory column in one lane
 _BYTE = 8
-_CHUNK = 16  # contiguous bytes of a matrix row in shared memory
+_CHUNK = 16  # bytes of a chunk: bytes of a matrix row that are contiguous in shared memory
 _ROW = 128  # bytes of a swizzle row, at the widest swizzle
 _LANES = 128
 

@@ -29,7 +29,7 @@ __all__ = ["LANES", "Operand", "ScaleFactors", "ScalePlace", "factors_of_row", "
 Operand: TypeAlias = Literal["a", "b"]
 
 LANES: Final = 32
-"""Lanes of a lane quarter, which a warp can access."""
+"""Number of lanes of a lane quarter; a warp can access one lane quarter."""
 
 _QUARTERS = 4
 _WORD = 4  # scale factors in one 32-bit column of a lane
@@ -51,7 +51,7 @@ _STARTS: Final[Mapping[int, tuple[int, ...]]] = {1: (0, 1, 2, 3), 2: (0, 2), 3: 
 
 
 class ScalePlace(NamedTuple):
-    """Location of a scale factor: lanes that hold a copy, column relative to the operand's address, and its byte."""
+    """Location of a scale factor: lanes with a copy, column relative to the operand's address, byte in the column."""
 
     lanes: tuple[int, ...]
     column: int

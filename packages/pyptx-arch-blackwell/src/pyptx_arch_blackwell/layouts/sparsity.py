@@ -2,12 +2,12 @@
 
 A row of A consists of chunks; half of the elements of a chunk are stored, and a 4-bit code has their positions. With
 elements of 8 bits or less, all codes of a row are in its lane: 16 codes in two columns. With 16- and 32-bit elements
-there are 8 codes per row, and one column has the codes of all rows. Of 16 lanes, the lower eight hold the codes of the
-first four chunks of 16 rows, the upper eight those of the last four chunks; the codes of row g are in the lower half of
-lane g, those of row g + 8 in the upper half. The selector in the instruction descriptor chooses among several such
-adjacent columns.
+there are 8 codes per row, and one column has the codes of all rows: 16 lanes hold the codes of 16 rows. Lanes 0-7 of
+the 16 have the codes of the first four chunks, lanes 8-15 the codes of the last four chunks. In lanes g and g + 8, the
+lower half of the column has the codes of row g, the upper half the codes of row g + 8. The selector in the instruction
+descriptor chooses among several adjacent columns with metadata.
 
-The manual has figures only. The layouts with all 128 lanes, and the weight-stationary ones, are CuTe's (`tmem_e_frg`,
+The manual has figures only. The layouts with all 128 lanes and the weight-stationary layouts are CuTe's (`tmem_e_frg`,
 `tmem_e_frg_ws`), whose sparse kernels copy the metadata of four MMAs at once, one column each. The layouts with half
 the lanes follow from the rule that A, D and the metadata have the same alignment, as in layouts C and F. CuTe uses bit
 0 of the column as the selector: that 2 and 3 are the next two columns is an assumption. Not verified on hardware.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CODES", "Metadata", "MetadataPlace", "metadata", "positions", "sparsity_of"]
 
-_CODE = 4  # bits
+_CODE = 4  # bits of a metadata code
 _FIELD = 2
 _COLUMN = 32
 _LANES = 128

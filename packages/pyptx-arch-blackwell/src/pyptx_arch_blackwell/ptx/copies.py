@@ -41,12 +41,12 @@ def cp(
 ) -> None:
     """Emit `tcgen05.cp.cta_group::N.size{.multicast}{.b8x16.format} [taddr], src;`: one thread copies a matrix.
 
-    `src` is the descriptor of a matrix in shared memory, or a tile of `smem.tile` (or a stage of one), whose descriptor
-    is computed before the copy. `size` is lanes x bits: 128x256b, 4x256b, 128x128b; 64x128b, whose halves go to the
-    lanes of two warps each (`multicast="warpx2::02_13"` or `"warpx2::01_23"`); 32x128b, which goes to the lanes of all
-    four warps. With `cta_group=2` each CTA of the pair copies from its own shared memory. `decompress="b4"` or `"b6"`
-    widens elements of 4 or 6 bits to bytes; in the source, 16 elements are followed by 8 or 4 bytes of padding.
-    `commit` tracks completion.
+    `src` is the descriptor of a matrix in shared memory, or a tile of `smem.tile`, or a stage of a tile; the descriptor
+    of a tile is computed before the copy. `size` is lanes x bits: 128x256b, 4x256b, 128x128b; 64x128b, with each half
+    copied to the lanes of two warps (`multicast="warpx2::02_13"` or `"warpx2::01_23"`); 32x128b, with a copy in the
+    lanes of each of the four warps. With `cta_group=2` each CTA of the pair copies from its own shared memory.
+    `decompress="b4"` or `"b6"` widens elements of 4 or 6 bits to bytes; in the source, 16 elements are followed by 8 or
+    4 bytes of padding. `commit` tracks completion.
     """
     what = "ptx.tcgen05.cp"
     if src_is_addr:

@@ -14,13 +14,13 @@ from pyptx_dsl.registers.register import Reg
 
 class Clusterlaunchcontrol:
     query_cancel: Clusterlaunchcontrol_query_cancel_query_cancel
-    """Query a response: whether a launch was canceled, and its CTA index.
+    """Read from a try_cancel response whether and which cluster was canceled.
     - `clusterlaunchcontrol.query_cancel.dimension.b32.b128 d, response` (PTX 8.6, sm_100 or later)
     - `clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 p, response` (PTX 8.6, sm_100 or later)
     - `clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 d, response` (PTX 8.6, sm_100 or later)
     """
     try_cancel: Clusterlaunchcontrol_try_cancel
-    """Request cancellation of a pending cluster launch, to take over its work.
+    """Request cancellation of a pending cluster to take over the cluster's work.
     - `clusterlaunchcontrol.try_cancel.async{.shared::cta}.mbarrier::complete_tx::bytes.b128 [addr], [mbar]` (PTX 8.6, sm_100 or later)
     - `clusterlaunchcontrol.try_cancel.async{.shared::cta}.mbarrier::complete_tx::bytes.multicast::cluster::all.b128 [addr], [mbar]` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families, or sm_100a, sm_110a or sm_120a only)
     """
@@ -36,21 +36,21 @@ class Clusterlaunchcontrol_query_cancel_v4:
     b32: Clusterlaunchcontrol_query_cancel_b32
 class Clusterlaunchcontrol_query_cancel_b32:
     def b128(self, d: Values, response: Value, /, *, pred: Guard = None) -> None:
-        """Query a response: whether a launch was canceled, and its CTA index.
+        """Read from a try_cancel response whether and which cluster was canceled.
         - `clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 d, response` (PTX 8.6, sm_100 or later)
         """
 class Clusterlaunchcontrol_query_cancel_dimension:
     b32: Clusterlaunchcontrol_query_cancel_b32_2
 class Clusterlaunchcontrol_query_cancel_b32_2:
     def b128(self, d: Result, response: Value, /, *, pred: Guard = None) -> Reg:
-        """Query a response: whether a launch was canceled, and its CTA index.
+        """Read from a try_cancel response whether and which cluster was canceled.
         - `clusterlaunchcontrol.query_cancel.dimension.b32.b128 d, response` (PTX 8.6, sm_100 or later)
         """
 class Clusterlaunchcontrol_query_cancel_is_canceled:
     pred: Clusterlaunchcontrol_query_cancel_pred
 class Clusterlaunchcontrol_query_cancel_pred:
     def b128(self, p: Result, response: Value, /, *, pred: Guard = None) -> Reg:
-        """Query a response: whether a launch was canceled, and its CTA index.
+        """Read from a try_cancel response whether and which cluster was canceled.
         - `clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 p, response` (PTX 8.6, sm_100 or later)
         """
 class Clusterlaunchcontrol_try_cancel:
@@ -60,20 +60,20 @@ class Clusterlaunchcontrol_try_cancel_async:
     shared__cta: Clusterlaunchcontrol_try_cancel_shared_cta
 class Clusterlaunchcontrol_try_cancel_mbarrier_complete_tx_bytes:
     def b128(self, addr: Name, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Request cancellation of a pending cluster launch, to take over its work.
+        """Request cancellation of a pending cluster to take over the cluster's work.
         - `clusterlaunchcontrol.try_cancel.async{.shared::cta}.mbarrier::complete_tx::bytes.b128 [addr], [mbar]` (PTX 8.6, sm_100 or later)
         """
     multicast__cluster__all: Clusterlaunchcontrol_try_cancel_multicast_cluster_all
 class Clusterlaunchcontrol_try_cancel_multicast_cluster_all:
     def b128(self, addr: Name, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Request cancellation of a pending cluster launch, to take over its work.
+        """Request cancellation of a pending cluster to take over the cluster's work.
         - `clusterlaunchcontrol.try_cancel.async{.shared::cta}.mbarrier::complete_tx::bytes.multicast::cluster::all.b128 [addr], [mbar]` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families, or sm_100a, sm_110a or sm_120a only)
         """
 class Clusterlaunchcontrol_try_cancel_shared_cta:
     mbarrier__complete_tx__bytes: Clusterlaunchcontrol_try_cancel_mbarrier_complete_tx_bytes
 class Fabric:
     submit: Fabric_submit
-    """Commit the thread's fabric operations so far.
+    """Commit the thread's earlier fabric operations.
     - `fabric.submit{.op_restrict::fetching}` (PTX 9.3, sm_100 or later)
     """
     try_atom: Fabric_try_atom
@@ -89,7 +89,7 @@ class Fabric:
     - and 5 more forms
     """
     try_pullred: Fabric_try_pullred
-    """Try to fetch data from several nodes of the fabric, reduced.
+    """Try to fetch data from several nodes of the fabric and to reduce the data.
     - `fabric.try_pullred.async.multimem.shared::cta.mbarrier::complete_tx::bytes.mbarrier::report::fabric{.relaxed.sys}.op.type.sync [dst], [handle], size, [mbar], membermask` (PTX 9.3, sm_100 or later)
     - `fabric.try_pullred.async.multimem.shared::cta.mbarrier::complete_tx::bytes.mbarrier::report::fabric{.relaxed.sys}.op.type.sync [dst], [handle], size, [mbar], membermask` (PTX 9.3, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
     - `fabric.try_pullred.async.multimem.shared::cta.mbarrier::complete_tx::bytes.mbarrier::report::fabric{.relaxed.sys}.op.acc::f16.type.sync [dst], [handle], size, [mbar], membermask` (PTX 9.3, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
@@ -116,15 +116,15 @@ class Fabric:
     """
 class Fabric_submit:
     def __call__(self, *, pred: Guard = None) -> None:
-        """Commit the thread's fabric operations so far.
+        """Commit the thread's earlier fabric operations.
         - `fabric.submit{.op_restrict::fetching}` (PTX 9.3, sm_100 or later)
         """
     def commit_group(self, *, pred: Guard = None) -> None:
-        """Commit the thread's fabric operations so far.
+        """Commit the thread's earlier fabric operations.
         - `fabric.submit.commit_group` (PTX 9.5, sm_100 or later)
         """
     def op_restrict__fetching(self, *, pred: Guard = None) -> None:
-        """Commit the thread's fabric operations so far.
+        """Commit the thread's earlier fabric operations.
         - `fabric.submit{.op_restrict::fetching}` (PTX 9.3, sm_100 or later)
         """
 class Fabric_try_atom:
@@ -387,7 +387,7 @@ class Fabric_try_pullred_acc_f16:
     e5m2: Fabric_try_pullred_type
 class Fabric_try_pullred_type:
     def sync(self, dst: Name, handle: Name, size: Value, mbar: Name, membermask: Constant, /, *, pred: Guard = None) -> None:
-        """Try to fetch data from several nodes of the fabric, reduced.
+        """Try to fetch data from several nodes of the fabric and to reduce the data.
         - `fabric.try_pullred.async.multimem.shared::cta.mbarrier::complete_tx::bytes.mbarrier::report::fabric{.relaxed.sys}.op.acc::f16.type.sync [dst], [handle], size, [mbar], membermask` (PTX 9.3, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
 class Fabric_try_pullred_acc_f32:
@@ -395,12 +395,12 @@ class Fabric_try_pullred_acc_f32:
     f16: Fabric_try_pullred_type_2
 class Fabric_try_pullred_type_2:
     def sync(self, dst: Name, handle: Name, size: Value, mbar: Name, membermask: Constant, /, *, pred: Guard = None) -> None:
-        """Try to fetch data from several nodes of the fabric, reduced.
+        """Try to fetch data from several nodes of the fabric and to reduce the data.
         - `fabric.try_pullred.async.multimem.shared::cta.mbarrier::complete_tx::bytes.mbarrier::report::fabric{.relaxed.sys}.op.acc::f32.type.sync [dst], [handle], size, [mbar], membermask` (PTX 9.3, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
 class Fabric_try_pullred_type_3:
     def sync(self, dst: Name, handle: Name, size: Value, mbar: Name, membermask: Constant, /, *, pred: Guard = None) -> None:
-        """Try to fetch data from several nodes of the fabric, reduced.
+        """Try to fetch data from several nodes of the fabric and to reduce the data.
         - `fabric.try_pullred.async.multimem.shared::cta.mbarrier::complete_tx::bytes.mbarrier::report::fabric{.relaxed.sys}.op.type.sync [dst], [handle], size, [mbar], membermask` (PTX 9.3, sm_100 or later)
         """
 class Fabric_try_pullred_op:
@@ -408,7 +408,7 @@ class Fabric_try_pullred_op:
     b64: Fabric_try_pullred_type_4
 class Fabric_try_pullred_type_4:
     def sync(self, dst: Name, handle: Name, size: Value, mbar: Name, membermask: Constant, /, *, pred: Guard = None) -> None:
-        """Try to fetch data from several nodes of the fabric, reduced.
+        """Try to fetch data from several nodes of the fabric and to reduce the data.
         - `fabric.try_pullred.async.multimem.shared::cta.mbarrier::complete_tx::bytes.mbarrier::report::fabric{.relaxed.sys}.op.type.sync [dst], [handle], size, [mbar], membermask` (PTX 9.3, sm_100 or later)
         """
 class Fabric_try_pullred_op_2:
@@ -422,12 +422,12 @@ class Fabric_try_pullred_op_2:
     u64: Fabric_try_pullred_type_5
 class Fabric_try_pullred_type_5:
     def sync(self, dst: Name, handle: Name, size: Value, mbar: Name, membermask: Constant, /, *, pred: Guard = None) -> None:
-        """Try to fetch data from several nodes of the fabric, reduced.
+        """Try to fetch data from several nodes of the fabric and to reduce the data.
         - `fabric.try_pullred.async.multimem.shared::cta.mbarrier::complete_tx::bytes.mbarrier::report::fabric{.relaxed.sys}.op.type.sync [dst], [handle], size, [mbar], membermask` (PTX 9.3, sm_100 or later)
         """
 class Fabric_try_pullred_type_6:
     def sync(self, dst: Name, handle: Name, size: Value, mbar: Name, membermask: Constant, /, *, pred: Guard = None) -> None:
-        """Try to fetch data from several nodes of the fabric, reduced.
+        """Try to fetch data from several nodes of the fabric and to reduce the data.
         - `fabric.try_pullred.async.multimem.shared::cta.mbarrier::complete_tx::bytes.mbarrier::report::fabric{.relaxed.sys}.op.type.sync [dst], [handle], size, [mbar], membermask` (PTX 9.3, sm_100f or sm_110f and their families, or sm_120a or sm_121a only)
         """
 class Fabric_try_pullred_relaxed:
@@ -1187,7 +1187,7 @@ class Mma_sp_ordered_metadata_e2m1_2:
     f32: Mma_sp_ordered_metadata_f32_2
 class Mma_sp_ordered_metadata_f32_2:
     def ue8m0(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, scale_a: Value | Values, byte_a: Values, scale_b: Value | Values, byte_b: Values, /, *, pred: Guard = None) -> None:
-        """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
+        """Multiply a sparse matrix with ordered metadata by a dense matrix, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.kind::mxf4.block_scale{.scale_vec::2X}.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120a or sm_121a only)
         """
 class Mma_sp_ordered_metadata_scale_vec_2X:
@@ -1207,7 +1207,7 @@ class Mma_sp_ordered_metadata_e2m1_4:
     f32: Mma_sp_ordered_metadata_f32_4
 class Mma_sp_ordered_metadata_f32_4:
     def ue8m0(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, scale_a: Value | Values, byte_a: Values, scale_b: Value | Values, byte_b: Values, /, *, pred: Guard = None) -> None:
-        """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
+        """Multiply a sparse matrix with ordered metadata by a dense matrix, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120a or sm_121a only)
         """
 class Mma_sp_ordered_metadata_scale_vec_4X:
@@ -1220,11 +1220,11 @@ class Mma_sp_ordered_metadata_e2m1_6:
     f32: Mma_sp_ordered_metadata_f32_6
 class Mma_sp_ordered_metadata_f32_6:
     def ue4m3(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, scale_a: Value | Values, byte_a: Values, scale_b: Value | Values, byte_b: Values, /, *, pred: Guard = None) -> None:
-        """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
+        """Multiply a sparse matrix with ordered metadata by a dense matrix, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120a or sm_121a only)
         """
     def ue8m0(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, scale_a: Value | Values, byte_a: Values, scale_b: Value | Values, byte_b: Values, /, *, pred: Guard = None) -> None:
-        """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
+        """Multiply a sparse matrix with ordered metadata by a dense matrix, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 9.1, sm_120a or sm_121a only)
         """
 class Mma_sp_ordered_metadata_f16:
@@ -1235,7 +1235,7 @@ class Mma_sp_ordered_metadata_atype:
     e5m2: Mma_sp_ordered_metadata_btype
 class Mma_sp_ordered_metadata_btype:
     def f16(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
-        """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
+        """Multiply a sparse matrix with ordered metadata by a dense matrix, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 8.7, sm_120f and its family)
         """
 class Mma_sp_ordered_metadata_kind_f8f6f4:
@@ -1255,7 +1255,7 @@ class Mma_sp_ordered_metadata_atype_2:
     e5m2: Mma_sp_ordered_metadata_btype_2
 class Mma_sp_ordered_metadata_btype_2:
     def f16(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
-        """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
+        """Multiply a sparse matrix with ordered metadata by a dense matrix, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.kind::f8f6f4.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 8.7, sm_120f and its family)
         """
 class Mma_sp_ordered_metadata_f32_7:
@@ -1272,7 +1272,7 @@ class Mma_sp_ordered_metadata_atype_3:
     e5m2: Mma_sp_ordered_metadata_btype_3
 class Mma_sp_ordered_metadata_btype_3:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
-        """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
+        """Multiply a sparse matrix with ordered metadata by a dense matrix, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.kind::f8f6f4.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.7, sm_120f and its family)
         """
 class Mma_sp_ordered_metadata_kind_mxf8f6f4:
@@ -1296,7 +1296,7 @@ class Mma_sp_ordered_metadata_btype_4:
     f32: Mma_sp_ordered_metadata_f32_9
 class Mma_sp_ordered_metadata_f32_9:
     def ue8m0(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, scale_a: Value | Values, byte_a: Values, scale_b: Value | Values, byte_b: Values, /, *, pred: Guard = None) -> None:
-        """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
+        """Multiply a sparse matrix with ordered metadata by a dense matrix, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.kind::mxf8f6f4.block_scale{.scale_vec::1X}.f32.atype.btype.f32.ue8m0 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120f and its family)
         """
 class Mma_sp_ordered_metadata_scale_vec_1X:
@@ -1776,7 +1776,7 @@ class Tcgen05:
     - `tcgen05.alloc.exclusive.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns576` (PTX 9.4, sm_107f and its family)
     """
     commit: Tcgen05_commit
-    """Signal an mbarrier when the thread's tcgen05 operations so far are complete.
+    """Signal an mbarrier when the thread's earlier tcgen05 operations are complete.
     - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.b64 [mbar]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.multicast::cluster.b64 [mbar], mask` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.multicast::cluster::16b.b64 [mbar], mask` (PTX 9.4, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
@@ -1794,19 +1794,19 @@ class Tcgen05:
     - `tcgen05.dealloc.exclusive.cta_group.sync.aligned.b32 taddr, columns576` (PTX 9.4, sm_107f and its family)
     """
     def fence__after_thread_sync(self, *, pred: Guard = None) -> None:
-        """Order tensor-memory operations with the thread synchronization before or after.
+        """Order tcgen05 operations with an earlier or later synchronization of threads.
         - `tcgen05.order` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     fence__before_thread_sync = fence__after_thread_sync
     ld: Tcgen05_ld
-    """- `tcgen05.ld.red`: Load from tensor memory, with the minimum or maximum of the loaded values.
+    """- `tcgen05.ld.red`: Load from tensor memory, and return the minimum or maximum of the loaded values.
     - `tcgen05.ld`: Load from tensor memory into the registers of a warp, asynchronously.
     """
     mma: Tcgen05_mma
     """- `tcgen05.mma`: Multiply matrices and accumulate in tensor memory, asynchronously, from one thread.
-    - `tcgen05.mma.sp`: Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
-    - `tcgen05.mma.ws`: Multiply with B in a collector buffer (weight stationary), into tensor memory.
-    - `tcgen05.mma.ws.sp`: Multiply a structured-sparse matrix, weight stationary, into tensor memory.
+    - `tcgen05.mma.sp`: Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
+    - `tcgen05.mma.ws`: Multiply with B in a collector buffer (weight stationary), and accumulate in tensor memory.
+    - `tcgen05.mma.ws.sp`: Multiply a sparse matrix by a weight-stationary B, and accumulate in tensor memory.
     """
     relinquish_alloc_permit: Tcgen05_relinquish_alloc_permit
     """Give up the CTA's right to allocate more tensor memory.
@@ -1875,7 +1875,7 @@ class Tcgen05_commit_cta_group:
     mbarrier__arrive__one: Tcgen05_commit_mbarrier_arrive_one
 class Tcgen05_commit_mbarrier_arrive_one:
     def b64(self, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Signal an mbarrier when the thread's tcgen05 operations so far are complete.
+        """Signal an mbarrier when the thread's earlier tcgen05 operations are complete.
         - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.b64 [mbar]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     multicast__cluster: Tcgen05_commit_multicast_cluster
@@ -1885,22 +1885,22 @@ class Tcgen05_commit_mbarrier_arrive_one:
     sync_restrict__shared__read__mma__a: Tcgen05_commit_sync_restrict_shared_read_mma_a
 class Tcgen05_commit_multicast_cluster:
     def b64(self, mbar: Name, mask: Value, /, *, pred: Guard = None) -> None:
-        """Signal an mbarrier when the thread's tcgen05 operations so far are complete.
+        """Signal an mbarrier when the thread's earlier tcgen05 operations are complete.
         - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.multicast::cluster.b64 [mbar], mask` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
 class Tcgen05_commit_multicast_cluster_16b:
     def b64(self, mbar: Name, mask: Value, /, *, pred: Guard = None) -> None:
-        """Signal an mbarrier when the thread's tcgen05 operations so far are complete.
+        """Signal an mbarrier when the thread's earlier tcgen05 operations are complete.
         - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.multicast::cluster::16b.b64 [mbar], mask` (PTX 9.4, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
 class Tcgen05_commit_multicast_cluster_32b:
     def b64(self, mbar: Name, mask: Value, /, *, pred: Guard = None) -> None:
-        """Signal an mbarrier when the thread's tcgen05 operations so far are complete.
+        """Signal an mbarrier when the thread's earlier tcgen05 operations are complete.
         - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.multicast::cluster::32b.b64 [mbar], mask` (PTX 9.4, sm_107f and its family)
         """
 class Tcgen05_commit_shared_cluster:
     def b64(self, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Signal an mbarrier when the thread's tcgen05 operations so far are complete.
+        """Signal an mbarrier when the thread's earlier tcgen05 operations are complete.
         - `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.b64 [mbar]` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     multicast__cluster: Tcgen05_commit_multicast_cluster
@@ -1908,7 +1908,7 @@ class Tcgen05_commit_shared_cluster:
     multicast__cluster__32b: Tcgen05_commit_multicast_cluster_32b
 class Tcgen05_commit_sync_restrict_shared_read_mma_a:
     def b64(self, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Signal an mbarrier when the thread's tcgen05 operations so far are complete.
+        """Signal an mbarrier when the thread's earlier tcgen05 operations are complete.
         - `tcgen05.commit.cta_group.mbarrier::arrive::one.sync_restrict::shared::read::mma::a{.shared::cluster}.b64 [mbar]` (PTX 9.4, sm_107f and its family)
         """
     multicast__cluster: Tcgen05_commit_multicast_cluster_2
@@ -1917,22 +1917,22 @@ class Tcgen05_commit_sync_restrict_shared_read_mma_a:
     shared__cluster: Tcgen05_commit_shared_cluster_2
 class Tcgen05_commit_multicast_cluster_2:
     def b64(self, mbar: Name, mask: Value, /, *, pred: Guard = None) -> None:
-        """Signal an mbarrier when the thread's tcgen05 operations so far are complete.
+        """Signal an mbarrier when the thread's earlier tcgen05 operations are complete.
         - `tcgen05.commit.cta_group.mbarrier::arrive::one.sync_restrict::shared::read::mma::a{.shared::cluster}.multicast::cluster.b64 [mbar], mask` (PTX 9.4, sm_107f and its family)
         """
 class Tcgen05_commit_multicast_cluster_16b_2:
     def b64(self, mbar: Name, mask: Value, /, *, pred: Guard = None) -> None:
-        """Signal an mbarrier when the thread's tcgen05 operations so far are complete.
+        """Signal an mbarrier when the thread's earlier tcgen05 operations are complete.
         - `tcgen05.commit.cta_group.mbarrier::arrive::one.sync_restrict::shared::read::mma::a{.shared::cluster}.multicast::cluster::16b.b64 [mbar], mask` (PTX 9.4, sm_107f and its family)
         """
 class Tcgen05_commit_multicast_cluster_32b_2:
     def b64(self, mbar: Name, mask: Value, /, *, pred: Guard = None) -> None:
-        """Signal an mbarrier when the thread's tcgen05 operations so far are complete.
+        """Signal an mbarrier when the thread's earlier tcgen05 operations are complete.
         - `tcgen05.commit.cta_group.mbarrier::arrive::one.sync_restrict::shared::read::mma::a{.shared::cluster}.multicast::cluster::32b.b64 [mbar], mask` (PTX 9.4, sm_107f and its family)
         """
 class Tcgen05_commit_shared_cluster_2:
     def b64(self, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Signal an mbarrier when the thread's tcgen05 operations so far are complete.
+        """Signal an mbarrier when the thread's earlier tcgen05 operations are complete.
         - `tcgen05.commit.cta_group.mbarrier::arrive::one.sync_restrict::shared::read::mma::a{.shared::cluster}.b64 [mbar]` (PTX 9.4, sm_107f and its family)
         """
     multicast__cluster: Tcgen05_commit_multicast_cluster_2
@@ -2034,7 +2034,7 @@ class Tcgen05_dealloc_aligned_2:
         """
 class Tcgen05_ld:
     red: Tcgen05_ld_red
-    """Load from tensor memory, with the minimum or maximum of the loaded values.
+    """Load from tensor memory, and return the minimum or maximum of the loaded values.
     - `tcgen05.ld.red.sync.aligned.shape.num.op.type r, redval, [taddr]` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
     - `tcgen05.ld.red.sync.aligned.shape.num.op.type r, redval, [taddr], offset` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
     - `tcgen05.ld.red.sync.aligned.shape.num.op{.abs}{.NaN}.f32 r, redval, [taddr]` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
@@ -2078,7 +2078,7 @@ class Tcgen05_ld_red_NaN:
     f32: Tcgen05_ld_red_f32
 class Tcgen05_ld_red_f32:
     def b2(self, mdata: Values, cdata: Values, redval: Reg, taddr: Name, /, *, pred: Guard = None) -> None:
-        """Load from tensor memory, with the minimum or maximum of the loaded values.
+        """Load from tensor memory, and return the minimum or maximum of the loaded values.
         - `tcgen05.ld.red.spcompress.sync.aligned.32x32b.num.op.sp::2:4{.abs}{.NaN}.f32.b2 mdata, cdata, redval, [taddr]` (PTX 9.4, sm_107a only)
         """
 class Tcgen05_ld_red_abs:
@@ -2097,7 +2097,7 @@ class Tcgen05_ld_red_NaN_2:
     f32: Tcgen05_ld_red_f32_2
 class Tcgen05_ld_red_f32_2:
     def b2(self, mdata: Values, cdata: Values, redval: Reg, taddr: Name, /, *, pred: Guard = None) -> None:
-        """Load from tensor memory, with the minimum or maximum of the loaded values.
+        """Load from tensor memory, and return the minimum or maximum of the loaded values.
         - `tcgen05.ld.red.spcompress.sync.aligned.32x32b.num.op.sp::2:4{.abs}{.NaN}.f32.b2 mdata, cdata, redval, [taddr]` (PTX 9.4, sm_107a only)
         """
 class Tcgen05_ld_red_abs_2:
@@ -2116,7 +2116,7 @@ class Tcgen05_ld_red_NaN_3:
     f32: Tcgen05_ld_red_f32_3
 class Tcgen05_ld_red_f32_3:
     def b2(self, mdata: Values, cdata: Values, redval: Reg, taddr: Name, /, *, pred: Guard = None) -> None:
-        """Load from tensor memory, with the minimum or maximum of the loaded values.
+        """Load from tensor memory, and return the minimum or maximum of the loaded values.
         - `tcgen05.ld.red.spcompress.sync.aligned.32x32b.num.op.sp::2:4{.abs}{.NaN}.f32.b2 mdata, cdata, redval, [taddr]` (PTX 9.4, sm_107a only)
         """
 class Tcgen05_ld_red_abs_3:
@@ -2142,23 +2142,23 @@ class Tcgen05_ld_red_op_4:
     NaN: Tcgen05_ld_red_NaN_4
     abs: Tcgen05_ld_red_abs_4
     def f32(self, r: Values, redval: Reg, taddr: Name, offset: Constant, /, *, pred: Guard = None) -> None:
-        """Load from tensor memory, with the minimum or maximum of the loaded values.
+        """Load from tensor memory, and return the minimum or maximum of the loaded values.
         - `tcgen05.ld.red.sync.aligned.shape.num.op{.abs}{.NaN}.f32 r, redval, [taddr], offset` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
         """
     def s32(self, r: Values, redval: Reg, taddr: Name, offset: Constant, /, *, pred: Guard = None) -> None:
-        """Load from tensor memory, with the minimum or maximum of the loaded values.
+        """Load from tensor memory, and return the minimum or maximum of the loaded values.
         - `tcgen05.ld.red.sync.aligned.shape.num.op.type r, redval, [taddr], offset` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
         """
     u32 = s32
 class Tcgen05_ld_red_NaN_4:
     def f32(self, r: Values, redval: Reg, taddr: Name, offset: Constant, /, *, pred: Guard = None) -> None:
-        """Load from tensor memory, with the minimum or maximum of the loaded values.
+        """Load from tensor memory, and return the minimum or maximum of the loaded values.
         - `tcgen05.ld.red.sync.aligned.shape.num.op{.abs}{.NaN}.f32 r, redval, [taddr], offset` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
         """
 class Tcgen05_ld_red_abs_4:
     NaN: Tcgen05_ld_red_NaN_4
     def f32(self, r: Values, redval: Reg, taddr: Name, offset: Constant, /, *, pred: Guard = None) -> None:
-        """Load from tensor memory, with the minimum or maximum of the loaded values.
+        """Load from tensor memory, and return the minimum or maximum of the loaded values.
         - `tcgen05.ld.red.sync.aligned.shape.num.op{.abs}{.NaN}.f32 r, redval, [taddr], offset` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
         """
 class Tcgen05_ld_red_32x32b_2:
@@ -2176,23 +2176,23 @@ class Tcgen05_ld_red_op_5:
     NaN: Tcgen05_ld_red_NaN_5
     abs: Tcgen05_ld_red_abs_5
     def f32(self, r: Values, redval: Reg, taddr: Name, /, *, pred: Guard = None) -> None:
-        """Load from tensor memory, with the minimum or maximum of the loaded values.
+        """Load from tensor memory, and return the minimum or maximum of the loaded values.
         - `tcgen05.ld.red.sync.aligned.shape.num.op{.abs}{.NaN}.f32 r, redval, [taddr]` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
         """
     def s32(self, r: Values, redval: Reg, taddr: Name, /, *, pred: Guard = None) -> None:
-        """Load from tensor memory, with the minimum or maximum of the loaded values.
+        """Load from tensor memory, and return the minimum or maximum of the loaded values.
         - `tcgen05.ld.red.sync.aligned.shape.num.op.type r, redval, [taddr]` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
         """
     u32 = s32
 class Tcgen05_ld_red_NaN_5:
     def f32(self, r: Values, redval: Reg, taddr: Name, /, *, pred: Guard = None) -> None:
-        """Load from tensor memory, with the minimum or maximum of the loaded values.
+        """Load from tensor memory, and return the minimum or maximum of the loaded values.
         - `tcgen05.ld.red.sync.aligned.shape.num.op{.abs}{.NaN}.f32 r, redval, [taddr]` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
         """
 class Tcgen05_ld_red_abs_5:
     NaN: Tcgen05_ld_red_NaN_5
     def f32(self, r: Values, redval: Reg, taddr: Name, /, *, pred: Guard = None) -> None:
-        """Load from tensor memory, with the minimum or maximum of the loaded values.
+        """Load from tensor memory, and return the minimum or maximum of the loaded values.
         - `tcgen05.ld.red.sync.aligned.shape.num.op{.abs}{.NaN}.f32 r, redval, [taddr]` (PTX 8.8, sm_103f or sm_110f and their families, or sm_103a or sm_110a only)
         """
 class Tcgen05_ld_spcompress:
@@ -2374,15 +2374,15 @@ class Tcgen05_mma:
     - and 51 more forms
     """
     sp: Tcgen05_mma_sp
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
     - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
     - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - and 43 more forms
     """
     ws: Tcgen05_mma_ws
-    """- `tcgen05.mma.ws`: Multiply with B in a collector buffer (weight stationary), into tensor memory.
-    - `tcgen05.mma.ws.sp`: Multiply a structured-sparse matrix, weight stationary, into tensor memory.
+    """- `tcgen05.mma.ws`: Multiply with B in a collector buffer (weight stationary), and accumulate in tensor memory.
+    - `tcgen05.mma.ws.sp`: Multiply a sparse matrix by a weight-stationary B, and accumulate in tensor memory.
     """
 class Tcgen05_mma_cta_group:
     kind__f16: Tcgen05_mma_cta_group_kind
@@ -3219,18 +3219,18 @@ class Tcgen05_mma_sp:
     cta_group__2: Tcgen05_mma_sp_cta_group
 class Tcgen05_mma_sp_cta_group:
     kind__f16: Tcgen05_mma_sp_cta_group_kind
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
     - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - and 2 more forms
     """
     kind__f8f6f4: Tcgen05_mma_sp_kind_f8f6f4
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
     - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     kind__i8: Tcgen05_mma_sp_cta_group_kind_i8
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
     - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
     - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
     """
@@ -3238,20 +3238,20 @@ class Tcgen05_mma_sp_cta_group:
     kind__mxf4nvf4: Tcgen05_mma_sp_kind_mxf4nvf4
     kind__mxf8f6f4: Tcgen05_mma_sp_kind_mxf8f6f4
     kind__tf32: Tcgen05_mma_sp_cta_group_kind
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
     - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - and 2 more forms
     """
     kind__ti16: Tcgen05_mma_sp_kind_ti16
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
     - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
     - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
     """
 class Tcgen05_mma_sp_cta_group_kind:
     @overload
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Guard = None) -> Reg | None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - and 2 more forms
@@ -3260,21 +3260,21 @@ class Tcgen05_mma_sp_cta_group_kind:
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Guard = None) -> Reg | None:
         """As above, with other operands."""
     ashift: Tcgen05_mma_sp_ashift
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
     - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
     """
     collector__a__discard: Tcgen05_mma_sp_collector_a_2
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     collector__a__fill: Tcgen05_mma_sp_collector_a_2
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     collector__a__lastuse: Tcgen05_mma_sp_collector_a_2
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     collector__a__use: Tcgen05_mma_sp_collector_a_2
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     @overload
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Guard = None) -> Reg | None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - and 2 more forms
@@ -3288,7 +3288,7 @@ class Tcgen05_mma_sp_cta_group_kind:
 class Tcgen05_mma_sp_ashift:
     @overload
     def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Guard = None) -> Reg | None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
         """
@@ -3296,12 +3296,12 @@ class Tcgen05_mma_sp_ashift:
     def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, scale: Constant = ..., /, *, pred: Guard = None) -> Reg | None:
         """As above, with other operands."""
     collector__a__discard: Tcgen05_mma_sp_collector_a
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     collector__a__lastuse: Tcgen05_mma_sp_collector_a
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     @overload
     def collector__b__discard(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Guard = None) -> Reg | None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
         """
@@ -3314,7 +3314,7 @@ class Tcgen05_mma_sp_ashift:
 class Tcgen05_mma_sp_collector_a:
     @overload
     def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Guard = None) -> Reg | None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 8.6, sm_100f and its family, or sm_100a only)
         """
@@ -3323,7 +3323,7 @@ class Tcgen05_mma_sp_collector_a:
         """As above, with other operands."""
     @overload
     def collector__b__discard(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Guard = None) -> Reg | None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p, scale` (PTX 9.4, sm_107f and its family)
         """
@@ -3336,7 +3336,7 @@ class Tcgen05_mma_sp_collector_a:
 class Tcgen05_mma_sp_collector_a_2:
     @overload
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Guard = None) -> Reg | None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - and 2 more forms
@@ -3346,7 +3346,7 @@ class Tcgen05_mma_sp_collector_a_2:
         """As above, with other operands."""
     @overload
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, scale: Constant = ..., /, *, pred: Guard = None) -> Reg | None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - and 2 more forms
@@ -3360,7 +3360,7 @@ class Tcgen05_mma_sp_collector_a_2:
 class Tcgen05_mma_sp_kind_f8f6f4:
     @overload
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Guard = None) -> Reg | None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
@@ -3368,20 +3368,20 @@ class Tcgen05_mma_sp_kind_f8f6f4:
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Guard = None) -> Reg | None:
         """As above, with other operands."""
     ashift: Tcgen05_mma_sp_ashift_2
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
     - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     collector__a__discard: Tcgen05_mma_sp_collector_a_4
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     collector__a__fill: Tcgen05_mma_sp_collector_a_4
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     collector__a__lastuse: Tcgen05_mma_sp_collector_a_4
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     collector__a__use: Tcgen05_mma_sp_collector_a_4
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     @overload
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Guard = None) -> Reg | None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
@@ -3394,19 +3394,19 @@ class Tcgen05_mma_sp_kind_f8f6f4:
 class Tcgen05_mma_sp_ashift_2:
     @overload
     def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Guard = None) -> Reg | None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     @overload
     def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Guard = None) -> Reg | None:
         """As above, with other operands."""
     collector__a__discard: Tcgen05_mma_sp_collector_a_3
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     collector__a__lastuse: Tcgen05_mma_sp_collector_a_3
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     @overload
     def collector__b__discard(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Guard = None) -> Reg | None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
@@ -3418,7 +3418,7 @@ class Tcgen05_mma_sp_ashift_2:
 class Tcgen05_mma_sp_collector_a_3:
     @overload
     def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Guard = None) -> Reg | None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     @overload
@@ -3426,7 +3426,7 @@ class Tcgen05_mma_sp_collector_a_3:
         """As above, with other operands."""
     @overload
     def collector__b__discard(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Guard = None) -> Reg | None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
@@ -3438,7 +3438,7 @@ class Tcgen05_mma_sp_collector_a_3:
 class Tcgen05_mma_sp_collector_a_4:
     @overload
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Guard = None) -> Reg | None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
@@ -3447,7 +3447,7 @@ class Tcgen05_mma_sp_collector_a_4:
         """As above, with other operands."""
     @overload
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Guard = None) -> Reg | None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
@@ -3460,7 +3460,7 @@ class Tcgen05_mma_sp_collector_a_4:
 class Tcgen05_mma_sp_cta_group_kind_i8:
     @overload
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Guard = None) -> Reg | None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
         """
@@ -3468,12 +3468,12 @@ class Tcgen05_mma_sp_cta_group_kind_i8:
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Guard = None) -> Reg | None:
         """As above, with other operands."""
     ashift: Tcgen05_mma_sp_ashift_3
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
     - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
     """
     @overload
     def collector__a__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Guard = None) -> Reg | None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
         """
@@ -3486,7 +3486,7 @@ class Tcgen05_mma_sp_cta_group_kind_i8:
 class Tcgen05_mma_sp_ashift_3:
     @overload
     def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Guard = None) -> Reg | None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
         """
     @overload
@@ -3494,7 +3494,7 @@ class Tcgen05_mma_sp_ashift_3:
         """As above, with other operands."""
     @overload
     def collector__a__discard(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Guard = None) -> Reg | None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 8.6, sm_100a or sm_110a only)
         """
     @overload
@@ -3503,31 +3503,31 @@ class Tcgen05_mma_sp_ashift_3:
     collector__a__lastuse = collector__a__discard
 class Tcgen05_mma_sp_kind_mxf4:
     block_scale: Tcgen05_mma_sp_block_scale
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
     - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
     - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
     """
 class Tcgen05_mma_sp_block_scale:
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
         """
     block32: Tcgen05_mma_sp_block32
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
     - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
     - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
     """
     collector__a__discard: Tcgen05_mma_sp_collector_a_6
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     collector__a__fill: Tcgen05_mma_sp_collector_a_6
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     collector__a__lastuse: Tcgen05_mma_sp_collector_a_6
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     collector__a__use: Tcgen05_mma_sp_collector_a_6
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         """
@@ -3535,26 +3535,26 @@ class Tcgen05_mma_sp_block_scale:
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
     scale_vec__2X: Tcgen05_mma_sp_scale_vec_2X
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
     - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
     - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
     """
 class Tcgen05_mma_sp_block32:
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
         """
     collector__a__discard: Tcgen05_mma_sp_collector_a_5
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     collector__a__fill: Tcgen05_mma_sp_collector_a_5
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     collector__a__lastuse: Tcgen05_mma_sp_collector_a_5
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     collector__a__use: Tcgen05_mma_sp_collector_a_5
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         """
@@ -3563,12 +3563,12 @@ class Tcgen05_mma_sp_block32:
     collector__b__use = collector__b__discard
 class Tcgen05_mma_sp_collector_a_5:
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
         """
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         """
@@ -3577,12 +3577,12 @@ class Tcgen05_mma_sp_collector_a_5:
     collector__b__use = collector__b__discard
 class Tcgen05_mma_sp_collector_a_6:
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
         """
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         """
@@ -3591,20 +3591,20 @@ class Tcgen05_mma_sp_collector_a_6:
     collector__b__use = collector__b__discard
 class Tcgen05_mma_sp_scale_vec_2X:
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
         """
     collector__a__discard: Tcgen05_mma_sp_collector_a_7
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     collector__a__fill: Tcgen05_mma_sp_collector_a_7
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     collector__a__lastuse: Tcgen05_mma_sp_collector_a_7
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     collector__a__use: Tcgen05_mma_sp_collector_a_7
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         """
@@ -3613,12 +3613,12 @@ class Tcgen05_mma_sp_scale_vec_2X:
     collector__b__use = collector__b__discard
 class Tcgen05_mma_sp_collector_a_7:
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
         """
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         """
@@ -3629,41 +3629,41 @@ class Tcgen05_mma_sp_kind_mxf4nvf4:
     block_scale: Tcgen05_mma_sp_block_scale_2
 class Tcgen05_mma_sp_block_scale_2:
     block16: Tcgen05_mma_sp_size
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
     - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
     - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
     """
     block32: Tcgen05_mma_sp_size
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
     - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
     - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
     """
     scale_vec__2X: Tcgen05_mma_sp_size_2
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
     - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
     - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
     """
     scale_vec__4X: Tcgen05_mma_sp_size_2
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
     - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
     - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
     """
 class Tcgen05_mma_sp_size:
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
         """
     collector__a__discard: Tcgen05_mma_sp_collector_a_8
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     collector__a__fill: Tcgen05_mma_sp_collector_a_8
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     collector__a__lastuse: Tcgen05_mma_sp_collector_a_8
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     collector__a__use: Tcgen05_mma_sp_collector_a_8
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         """
@@ -3672,12 +3672,12 @@ class Tcgen05_mma_sp_size:
     collector__b__use = collector__b__discard
 class Tcgen05_mma_sp_collector_a_8:
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100a, sm_103a, sm_107a or sm_110a only)
         """
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         """
@@ -3686,20 +3686,20 @@ class Tcgen05_mma_sp_collector_a_8:
     collector__b__use = collector__b__discard
 class Tcgen05_mma_sp_size_2:
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
         """
     collector__a__discard: Tcgen05_mma_sp_collector_a_9
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     collector__a__fill: Tcgen05_mma_sp_collector_a_9
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     collector__a__lastuse: Tcgen05_mma_sp_collector_a_9
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     collector__a__use: Tcgen05_mma_sp_collector_a_9
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         """
@@ -3708,12 +3708,12 @@ class Tcgen05_mma_sp_size_2:
     collector__b__use = collector__b__discard
 class Tcgen05_mma_sp_collector_a_9:
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.7, sm_100a, sm_103a, sm_107a or sm_110a only)
         """
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf4nvf4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         """
@@ -3722,31 +3722,31 @@ class Tcgen05_mma_sp_collector_a_9:
     collector__b__use = collector__b__discard
 class Tcgen05_mma_sp_kind_mxf8f6f4:
     block_scale: Tcgen05_mma_sp_block_scale_3
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
     - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
 class Tcgen05_mma_sp_block_scale_3:
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     block32: Tcgen05_mma_sp_block32_2
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
     - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     collector__a__discard: Tcgen05_mma_sp_collector_a_11
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     collector__a__fill: Tcgen05_mma_sp_collector_a_11
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     collector__a__lastuse: Tcgen05_mma_sp_collector_a_11
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     collector__a__use: Tcgen05_mma_sp_collector_a_11
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
         """
@@ -3754,26 +3754,26 @@ class Tcgen05_mma_sp_block_scale_3:
     collector__b__lastuse = collector__b__discard
     collector__b__use = collector__b__discard
     scale_vec__1X: Tcgen05_mma_sp_scale_vec_1X
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
     - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
     - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
     """
 class Tcgen05_mma_sp_block32_2:
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     collector__a__discard: Tcgen05_mma_sp_collector_a_10
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     collector__a__fill: Tcgen05_mma_sp_collector_a_10
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     collector__a__lastuse: Tcgen05_mma_sp_collector_a_10
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     collector__a__use: Tcgen05_mma_sp_collector_a_10
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
         """
@@ -3782,12 +3782,12 @@ class Tcgen05_mma_sp_block32_2:
     collector__b__use = collector__b__discard
 class Tcgen05_mma_sp_collector_a_10:
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.8, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
         """
@@ -3796,12 +3796,12 @@ class Tcgen05_mma_sp_collector_a_10:
     collector__b__use = collector__b__discard
 class Tcgen05_mma_sp_collector_a_11:
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107f and its family)
         """
@@ -3810,20 +3810,20 @@ class Tcgen05_mma_sp_collector_a_11:
     collector__b__use = collector__b__discard
 class Tcgen05_mma_sp_scale_vec_1X:
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
         """
     collector__a__discard: Tcgen05_mma_sp_collector_a_12
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     collector__a__fill: Tcgen05_mma_sp_collector_a_12
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     collector__a__lastuse: Tcgen05_mma_sp_collector_a_12
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     collector__a__use: Tcgen05_mma_sp_collector_a_12
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         """
@@ -3832,12 +3832,12 @@ class Tcgen05_mma_sp_scale_vec_1X:
     collector__b__use = collector__b__discard
 class Tcgen05_mma_sp_collector_a_12:
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a} [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 8.6, sm_100a, sm_103a, sm_107a or sm_110a only)
         """
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, scale_a: Name, scale_b: Name, p: Value, /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], a, b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         - `tcgen05.mma.sp.cta_group.kind::mxf8f6f4.block_scale.size{.collector_a}.collector_b [d], [a], b, [meta], idesc, [scale_a], [scale_b], p` (PTX 9.4, sm_107a only)
         """
@@ -3847,7 +3847,7 @@ class Tcgen05_mma_sp_collector_a_12:
 class Tcgen05_mma_sp_kind_ti16:
     @overload
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Guard = None) -> Reg | None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
@@ -3855,20 +3855,20 @@ class Tcgen05_mma_sp_kind_ti16:
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Guard = None) -> Reg | None:
         """As above, with other operands."""
     ashift: Tcgen05_mma_sp_ashift_4
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
     - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
     """
     collector__a__discard: Tcgen05_mma_sp_collector_a_14
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     collector__a__fill: Tcgen05_mma_sp_collector_a_14
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     collector__a__lastuse: Tcgen05_mma_sp_collector_a_14
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     collector__a__use: Tcgen05_mma_sp_collector_a_14
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     @overload
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Guard = None) -> Reg | None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
@@ -3881,19 +3881,19 @@ class Tcgen05_mma_sp_kind_ti16:
 class Tcgen05_mma_sp_ashift_4:
     @overload
     def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Guard = None) -> Reg | None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
     def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, lanes: Values, p: Value, /, *, pred: Guard = None) -> Reg | None:
         """As above, with other operands."""
     collector__a__discard: Tcgen05_mma_sp_collector_a_13
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     collector__a__lastuse: Tcgen05_mma_sp_collector_a_13
-    """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously."""
+    """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously."""
     @overload
     def collector__b__discard(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Guard = None) -> Reg | None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
@@ -3905,7 +3905,7 @@ class Tcgen05_mma_sp_ashift_4:
 class Tcgen05_mma_sp_collector_a_13:
     @overload
     def __call__(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Guard = None) -> Reg | None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
@@ -3913,7 +3913,7 @@ class Tcgen05_mma_sp_collector_a_13:
         """As above, with other operands."""
     @overload
     def collector__b__discard(self, d: Name, a: Name, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Guard = None) -> Reg | None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind.ashift{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
     @overload
@@ -3925,7 +3925,7 @@ class Tcgen05_mma_sp_collector_a_13:
 class Tcgen05_mma_sp_collector_a_14:
     @overload
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Guard = None) -> Reg | None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a} [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
@@ -3934,7 +3934,7 @@ class Tcgen05_mma_sp_collector_a_14:
         """As above, with other operands."""
     @overload
     def collector__b__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, /, *, pred: Guard = None) -> Reg | None:
-        """Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
+        """Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
         - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], a, b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.sp.cta_group.kind{.collector_a}.collector_b [d], [a], b, [meta], idesc{, lanes}, p` (PTX 9.4, sm_107f and its family)
         """
@@ -3946,14 +3946,14 @@ class Tcgen05_mma_sp_collector_a_14:
     collector__b__use = collector__b__discard
 class Tcgen05_mma_ws:
     cta_group__1: Tcgen05_mma_ws_cta_group_1
-    """Multiply with B in a collector buffer (weight stationary), into tensor memory.
+    """Multiply with B in a collector buffer (weight stationary), and accumulate in tensor memory.
     - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
     - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - and 3 more forms
     """
     sp: Tcgen05_mma_ws_sp
-    """Multiply a structured-sparse matrix, weight stationary, into tensor memory.
+    """Multiply a sparse matrix by a weight-stationary B, and accumulate in tensor memory.
     - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
     - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
@@ -3961,38 +3961,38 @@ class Tcgen05_mma_ws:
     """
 class Tcgen05_mma_ws_cta_group_1:
     kind__f16: Tcgen05_mma_ws_cta_group_1_kind
-    """Multiply with B in a collector buffer (weight stationary), into tensor memory.
+    """Multiply with B in a collector buffer (weight stationary), and accumulate in tensor memory.
     - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     kind__f8f6f4: Tcgen05_mma_ws_cta_group_1_kind
-    """Multiply with B in a collector buffer (weight stationary), into tensor memory.
+    """Multiply with B in a collector buffer (weight stationary), and accumulate in tensor memory.
     - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     kind__i8: Tcgen05_mma_ws_kind_i8
-    """Multiply with B in a collector buffer (weight stationary), into tensor memory.
+    """Multiply with B in a collector buffer (weight stationary), and accumulate in tensor memory.
     - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
     - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
     """
     kind__tf32: Tcgen05_mma_ws_cta_group_1_kind
-    """Multiply with B in a collector buffer (weight stationary), into tensor memory.
+    """Multiply with B in a collector buffer (weight stationary), and accumulate in tensor memory.
     - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     kind__ti16: Tcgen05_mma_ws_kind_ti16
-    """Multiply with B in a collector buffer (weight stationary), into tensor memory.
+    """Multiply with B in a collector buffer (weight stationary), and accumulate in tensor memory.
     - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
     - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
     """
 class Tcgen05_mma_ws_cta_group_1_kind:
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, zeros: Value = ..., /, *, pred: Guard = None) -> None:
-        """Multiply with B in a collector buffer (weight stationary), into tensor memory.
+        """Multiply with B in a collector buffer (weight stationary), and accumulate in tensor memory.
         - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     def collector__b0__discard(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, zeros: Value = ..., /, *, pred: Guard = None) -> None:
-        """Multiply with B in a collector buffer (weight stationary), into tensor memory.
+        """Multiply with B in a collector buffer (weight stationary), and accumulate in tensor memory.
         - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
@@ -4013,12 +4013,12 @@ class Tcgen05_mma_ws_cta_group_1_kind:
     collector__b3__use = collector__b0__discard
 class Tcgen05_mma_ws_kind_i8:
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, zeros: Value = ..., /, *, pred: Guard = None) -> None:
-        """Multiply with B in a collector buffer (weight stationary), into tensor memory.
+        """Multiply with B in a collector buffer (weight stationary), and accumulate in tensor memory.
         - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
         - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
         """
     def collector__b0__discard(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, zeros: Value = ..., /, *, pred: Guard = None) -> None:
-        """Multiply with B in a collector buffer (weight stationary), into tensor memory.
+        """Multiply with B in a collector buffer (weight stationary), and accumulate in tensor memory.
         - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
         - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
         """
@@ -4039,12 +4039,12 @@ class Tcgen05_mma_ws_kind_i8:
     collector__b3__use = collector__b0__discard
 class Tcgen05_mma_ws_kind_ti16:
     def __call__(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, zeros: Value = ..., /, *, pred: Guard = None) -> None:
-        """Multiply with B in a collector buffer (weight stationary), into tensor memory.
+        """Multiply with B in a collector buffer (weight stationary), and accumulate in tensor memory.
         - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
         """
     def collector__b0__discard(self, d: Name, a: Value, b: Value, idesc: Value, p: Value, zeros: Value = ..., /, *, pred: Guard = None) -> None:
-        """Multiply with B in a collector buffer (weight stationary), into tensor memory.
+        """Multiply with B in a collector buffer (weight stationary), and accumulate in tensor memory.
         - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.ws.cta_group::1.kind{.collector} [d], [a], b, idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
         """
@@ -4067,38 +4067,38 @@ class Tcgen05_mma_ws_sp:
     cta_group__1: Tcgen05_mma_ws_sp_cta_group_1
 class Tcgen05_mma_ws_sp_cta_group_1:
     kind__f16: Tcgen05_mma_ws_sp_kind
-    """Multiply a structured-sparse matrix, weight stationary, into tensor memory.
+    """Multiply a sparse matrix by a weight-stationary B, and accumulate in tensor memory.
     - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     kind__f8f6f4: Tcgen05_mma_ws_sp_kind
-    """Multiply a structured-sparse matrix, weight stationary, into tensor memory.
+    """Multiply a sparse matrix by a weight-stationary B, and accumulate in tensor memory.
     - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     kind__i8: Tcgen05_mma_ws_sp_kind_i8
-    """Multiply a structured-sparse matrix, weight stationary, into tensor memory.
+    """Multiply a sparse matrix by a weight-stationary B, and accumulate in tensor memory.
     - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
     - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
     """
     kind__tf32: Tcgen05_mma_ws_sp_kind
-    """Multiply a structured-sparse matrix, weight stationary, into tensor memory.
+    """Multiply a sparse matrix by a weight-stationary B, and accumulate in tensor memory.
     - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
     """
     kind__ti16: Tcgen05_mma_ws_sp_kind_ti16
-    """Multiply a structured-sparse matrix, weight stationary, into tensor memory.
+    """Multiply a sparse matrix by a weight-stationary B, and accumulate in tensor memory.
     - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
     - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
     """
 class Tcgen05_mma_ws_sp_kind:
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, zeros: Value = ..., /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix, weight stationary, into tensor memory.
+        """Multiply a sparse matrix by a weight-stationary B, and accumulate in tensor memory.
         - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
     def collector__b0__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, zeros: Value = ..., /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix, weight stationary, into tensor memory.
+        """Multiply a sparse matrix by a weight-stationary B, and accumulate in tensor memory.
         - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100f or sm_110f and their families, or sm_100a or sm_110a only)
         """
@@ -4119,12 +4119,12 @@ class Tcgen05_mma_ws_sp_kind:
     collector__b3__use = collector__b0__discard
 class Tcgen05_mma_ws_sp_kind_i8:
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, zeros: Value = ..., /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix, weight stationary, into tensor memory.
+        """Multiply a sparse matrix by a weight-stationary B, and accumulate in tensor memory.
         - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
         - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
         """
     def collector__b0__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, zeros: Value = ..., /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix, weight stationary, into tensor memory.
+        """Multiply a sparse matrix by a weight-stationary B, and accumulate in tensor memory.
         - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
         - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 8.6, sm_100a or sm_110a only)
         """
@@ -4145,12 +4145,12 @@ class Tcgen05_mma_ws_sp_kind_i8:
     collector__b3__use = collector__b0__discard
 class Tcgen05_mma_ws_sp_kind_ti16:
     def __call__(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, zeros: Value = ..., /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix, weight stationary, into tensor memory.
+        """Multiply a sparse matrix by a weight-stationary B, and accumulate in tensor memory.
         - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
         """
     def collector__b0__discard(self, d: Name, a: Value, b: Value, meta: Name, idesc: Value, p: Value, zeros: Value = ..., /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix, weight stationary, into tensor memory.
+        """Multiply a sparse matrix by a weight-stationary B, and accumulate in tensor memory.
         - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], a, b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
         - `tcgen05.mma.ws.sp.cta_group::1.kind{.collector} [d], [a], b, [meta], idesc, p{, zeros}` (PTX 9.4, sm_107f and its family)
         """
@@ -4303,14 +4303,14 @@ class Tcgen05_operation_sync:
         """
 
 clusterlaunchcontrol: Clusterlaunchcontrol
-"""- `clusterlaunchcontrol.query_cancel`: Query a response: whether a launch was canceled, and its CTA index.
-- `clusterlaunchcontrol.try_cancel`: Request cancellation of a pending cluster launch, to take over its work.
+"""- `clusterlaunchcontrol.query_cancel`: Read from a try_cancel response whether and which cluster was canceled.
+- `clusterlaunchcontrol.try_cancel`: Request cancellation of a pending cluster to take over the cluster's work.
 """
 fabric: Fabric
-"""- `fabric.submit`: Commit the thread's fabric operations so far.
+"""- `fabric.submit`: Commit the thread's earlier fabric operations.
 - `fabric.try_atom`: Try an atomic operation on the memory of another node of the fabric.
 - `fabric.try_get`: Try to copy data from the memory of another node of the fabric.
-- `fabric.try_pullred`: Try to fetch data from several nodes of the fabric, reduced.
+- `fabric.try_pullred`: Try to fetch data from several nodes of the fabric and to reduce the data.
 - `fabric.try_put`: Try to copy data to the memory of another node of the fabric.
 - `fabric.try_red`: Try to perform a reduction on the memory of another node of the fabric.
 - `fabric.wait`: Wait for the thread's fabric operations.
@@ -4331,17 +4331,17 @@ spdecompress: Spdecompress
 """
 tcgen05: Tcgen05
 """- `tcgen05.alloc`: Allocate columns of tensor memory, and write their address to shared memory.
-- `tcgen05.commit`: Signal an mbarrier when the thread's tcgen05 operations so far are complete.
+- `tcgen05.commit`: Signal an mbarrier when the thread's earlier tcgen05 operations are complete.
 - `tcgen05.cp`: Copy from shared memory to tensor memory, asynchronously.
 - `tcgen05.dealloc`: Free columns of tensor memory.
-- `tcgen05.ld.red`: Load from tensor memory, with the minimum or maximum of the loaded values.
+- `tcgen05.ld.red`: Load from tensor memory, and return the minimum or maximum of the loaded values.
 - `tcgen05.ld`: Load from tensor memory into the registers of a warp, asynchronously.
 - `tcgen05.mma`: Multiply matrices and accumulate in tensor memory, asynchronously, from one thread.
-- `tcgen05.mma.sp`: Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.
-- `tcgen05.mma.ws`: Multiply with B in a collector buffer (weight stationary), into tensor memory.
-- `tcgen05.mma.ws.sp`: Multiply a structured-sparse matrix, weight stationary, into tensor memory.
+- `tcgen05.mma.sp`: Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.
+- `tcgen05.mma.ws`: Multiply with B in a collector buffer (weight stationary), and accumulate in tensor memory.
+- `tcgen05.mma.ws.sp`: Multiply a sparse matrix by a weight-stationary B, and accumulate in tensor memory.
 - `tcgen05.wait`: Wait for the thread's loads from, or stores to, tensor memory.
-- `tcgen05.fence`: Order tensor-memory operations with the thread synchronization before or after.
+- `tcgen05.fence`: Order tcgen05 operations with an earlier or later synchronization of threads.
 - `tcgen05.relinquish_alloc_permit`: Give up the CTA's right to allocate more tensor memory.
 - `tcgen05.shift`: Move the rows of a matrix in tensor memory down by one.
 - `tcgen05.st`: Store registers of a warp to tensor memory, asynchronously.
@@ -4359,26 +4359,26 @@ fence_proxy_generic__fabric: Fence_proxy_generic_fabric
 - `fence.proxy.generic::fabric.alias.sem.sys` (PTX 9.3, sm_100 or later)
 """
 mma_sp__ordered_metadata_sync_aligned_m16n8k128_row_col_kind__mxf4: Mma_sp_ordered_metadata_kind_mxf4
-"""Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
+"""Multiply a sparse matrix with ordered metadata by a dense matrix, and accumulate.
 - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.kind::mxf4.block_scale{.scale_vec::2X}.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120a or sm_121a only)
 """
 mma_sp__ordered_metadata_sync_aligned_m16n8k128_row_col_kind__mxf4nvf4: Mma_sp_ordered_metadata_kind_mxf4nvf4
-"""Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
+"""Multiply a sparse matrix with ordered metadata by a dense matrix, and accumulate.
 - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120a or sm_121a only)
 - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120a or sm_121a only)
 - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue8m0 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 9.1, sm_120a or sm_121a only)
 """
 mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_f16: Mma_sp_ordered_metadata_f16
-"""Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
+"""Multiply a sparse matrix with ordered metadata by a dense matrix, and accumulate.
 - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 8.7, sm_120f and its family)
 """
 mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_kind__f8f6f4: Mma_sp_ordered_metadata_kind_f8f6f4
-"""Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
+"""Multiply a sparse matrix with ordered metadata by a dense matrix, and accumulate.
 - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.kind::f8f6f4.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 8.7, sm_120f and its family)
 - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.kind::f8f6f4.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.7, sm_120f and its family)
 """
 mma_sp__ordered_metadata_sync_aligned_m16n8k64_row_col_kind__mxf8f6f4: Mma_sp_ordered_metadata_kind_mxf8f6f4
-"""Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
+"""Multiply a sparse matrix with ordered metadata by a dense matrix, and accumulate.
 - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.kind::mxf8f6f4.block_scale{.scale_vec::1X}.f32.atype.btype.f32.ue8m0 d, a, b, c, e, f, scale_a, {byte_a, thread_a}, scale_b, {byte_b, thread_b}` (PTX 8.7, sm_120f and its family)
 """
 mma_sync_aligned_m16n8k32_row_col_kind__f8f6f4: Mma_kind_f8f6f4

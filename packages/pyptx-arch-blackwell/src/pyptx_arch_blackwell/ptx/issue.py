@@ -139,7 +139,7 @@ def issue(
 
 
 def _scales(asked: Request, kind: str, found: InstructionDescriptor | None, extras: Extras) -> str | None:
-    """Return the block size of the scale factors; reject missing scale factors, and any of an unscaled kind."""
+    """Return the block size of the scale factors; check that they are given if the kind has them."""
     given = [each is not None for each in extras.scales]
     if kind not in SCALED_KINDS:
         if any(given) or extras.scale_vec is not None or extras.block is not None:

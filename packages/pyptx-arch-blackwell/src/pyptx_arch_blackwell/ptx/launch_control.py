@@ -108,10 +108,11 @@ class LaunchControl:
     ) -> None:
         """Emit `….try_cancel.async{.space}.mbarrier::complete_tx::bytes{.multicast::cluster::all}.b128 [addr], [mbar]`.
 
-        One thread of the cluster requests a cluster of the grid that is not launched yet. The response, 16 bytes of
-        shared memory at `addr`, aligned to 16 bytes, is written through the async proxy and counted by `mbar` (expect
-        16 bytes). With `multicast`, each CTA of the cluster receives it at the same offset, with its own mbarrier. A
-        fence of the async proxy is required between reading one response and requesting the next into the same bytes.
+        One thread of the cluster requests that a cluster of the grid which is not launched yet be canceled. The
+        response, 16 bytes of shared memory at `addr`, aligned to 16 bytes, is written through the async proxy and
+        counted by `mbar` (expect 16 bytes). With `multicast`, each CTA of the cluster receives the response at the same
+        offset, and its own mbarrier counts the bytes. A fence of the async proxy is required between reading one
+        response and requesting the next response into the same bytes.
         After a response with is_canceled = false, no further request is permitted.
         """
         words = _TRY.words(space=space, multicast="cluster::all" if multicast else None)

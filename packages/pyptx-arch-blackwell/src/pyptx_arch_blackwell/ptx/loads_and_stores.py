@@ -60,10 +60,10 @@ def ld(
     | 16x64b | 16 | 2 | 1 | 1, 2, … 128 |
     | 16x128b | 16 | 4 | 2 | 1, 2, … 64 |
     | 16x256b | 16 | 8 | 4 | 1, 2, … 32 |
-    | 16x32bx2 | 16, twice `offset` columns apart | 1 | 1 | 1, 2, … 128 |
+    | 16x32bx2 | 16, in two column ranges `offset` columns apart | 1 | 1 | 1, 2, … 128 |
 
-    `dst_regs` are 32-bit registers, or None for new ones (b32), whose number follows from `count` or the columns of
-    `t[…]`. With `pack`, a register has two 16-bit elements of adjacent columns.
+    `dst_regs` are 32-bit registers. With None, new b32 registers are declared, as many as `count` or the columns of
+    `t[…]` require. With `pack`, a register has two 16-bit elements of adjacent columns.
 
     With `red="min"` or `"max"` emit `tcgen05.ld.red.sync.aligned.shape.xCOUNT.op{.abs}{.NaN}.type {dst…}, redval,
     [taddr]{, offset};` (PTX 8.8; sm_103a, sm_110a): `redval` is the minimum or maximum over the columns of the thread's
@@ -131,15 +131,15 @@ def fragment(
     ws: bool = False,
     pack: bool = False,
 ) -> Layout:
-    """Return which element each register of a warpgroup holds when it loads an accumulator. Emits nothing.
+    """Return the element of an accumulator in each register after a warpgroup has loaded it. Emits nothing.
 
     `shape` is (M, N) of the MMA, `load` the shape of `ld` with which each warp loads its lanes (`t.quarter(warp)`), all
     columns. `fragment.row(thread, i)` and `.column(thread, i)` take the thread's index in the warpgroup (0 to 127) as a
     number, or as a register; for a register they emit the computation. `print(fragment)` draws the table. For a CTA
     pair, the layout is that of one CTA's part. With `pack`, a register has two 16-bit elements.
 
-    Without `shape` it is the layout of one `ld` or `st` of `count` repetitions: rows are lanes, and threads those of a
-    warp. Raise OperandError for invalid arguments.
+    Without `shape`, return the layout of one `ld` or `st` of `count` repetitions: rows are tensor memory lanes, and the
+    thread index is the lane of the warp, 0 to 31. Raise OperandError for invalid arguments.
     """
     what = "ptx.tcgen05.fragment"
     try:
@@ -186,7 +186,7 @@ def _registers(what: str, name: str, value: object) -> list[object]:
 
 
 def _new(what: str, taddr: object, shape: str, count: int | str | None) -> list[object]:
-    """Return new registers for a load: `count`, or as many as the columns of the region need."""
+    """Return new registers for a load of `count` repetitions, or of all columns of the region."""
     columns = taddr.columns if isinstance(taddr, TensorMemory) else None
     per = SHAPES[shape].count
     repeats = _number(count) if count is not None else columns // SHAPES[shape].columns if columns else None

@@ -48,7 +48,7 @@ def shared_descriptor(tile: SharedTile) -> SharedDescriptor:
 
 
 def matrix_operand(what: str, name: str, value: object, byte_offset: int = 0) -> object:
-    """Return the descriptor operand: the given register, or a new one with the descriptor of the given tile."""
+    """Return the descriptor operand: the register `value`, or a new register with the descriptor of tile `value`."""
     if isinstance(value, SharedAlloc | SharedSlice):
         return _of_tile(f"{what}: {name}", value, byte_offset)
     register = descriptor_register(what, name, value)
@@ -86,15 +86,15 @@ def descriptor(
     base_offset: int = 0,
     lbo_mode: int = 0,
 ) -> Reg:
-    """Return the descriptor of a tile of `smem.tile`, or a stage of one, for an MMA that starts at (mn, k).
+    """Return the descriptor of a tile of `smem.tile`, or of a stage of a tile, for an MMA that starts at (mn, k).
 
     Emits three instructions (`bfe`, `cvt`, `or`), preceded by one `mov` or `add` if the address is static or has an
     offset. Strides and swizzle are those of the tile. Raise SpecError, with a diagram, for a position at which no MMA
     can start.
 
     For an address (a u32 register, a shared variable), pass strides and swizzle: `stride_bytes` between groups of 8
-    rows (MN-major: 8 of K), `leading_bytes`, and `swizzle`, "NONE", "32B", "64B", "128B", or "128B_BASE32B" with atoms
-    of 32 bytes. `lbo_mode=1` makes `leading_bytes` an address.
+    rows (MN-major: groups of 8 elements along K), `leading_bytes`, and `swizzle`, "NONE", "32B", "64B", "128B", or
+    "128B_BASE32B" with atoms of 32 bytes. `lbo_mode=1` makes `leading_bytes` an address.
     """
     what = "ptx.tcgen05.descriptor"
     layout = tile_of(tile)
@@ -179,8 +179,8 @@ def masked_descriptor(
     """Return a descriptor computed as `((smem_addr + byte_offset) & mask) >> 4 | const_bits`.
 
     Emits four instructions (`and`, `shr`, `cvt`, `or`), preceded by one `add` for an offset. `steps` are the opcodes of
-    an equivalent sequence of another compiler, in order: `"add.s64 and.b64 shr.u64 or.b64"`. Each instruction writes
-    one of `temps`, the last one the descriptor; missing registers are new.
+    another compiler's equivalent instructions, in order: `"add.s64 and.b64 shr.u64 or.b64"`. Instruction `n` writes
+    `temps[n]`, or a new register if `temps` is None; the last instruction writes the descriptor.
     """
     trace = active("ptx.tcgen05.masked_descriptor")
     if steps is not None:

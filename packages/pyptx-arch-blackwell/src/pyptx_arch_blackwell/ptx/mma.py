@@ -107,25 +107,26 @@ class Mma:
         |---|---|---|
         | f16 | f16 or f32 += f16 x f16; f32 += f16, bf16 x f16, bf16 | 16 |
         | tf32 | f32 += tf32 x tf32 | 8 |
-        | f8f6f4 | f16 or f32 += e4m3, e5m2, e2m3, e3m2, e2m1 x the same | 32 |
+        | f8f6f4 | f16 or f32 += e4m3, e5m2, e2m3, e3m2, e2m1 x the same types | 32 |
         | i8 (sm_100a, sm_110a) | s32 += s8, u8 x s8, u8 | 32 |
-        | mxf8f6f4 | f32 += e4m3, e5m2, e2m3, e3m2, e2m1 x the same, scale factors ue8m0 of 32 values | 32 |
+        | mxf8f6f4 | f32 += types of f8f6f4 x the same types, scale factors ue8m0 of 32 values | 32 |
         | mxf4 | f32 += e2m1 x e2m1, scale factors ue8m0 of 32 values | 64, 96 on sm_103a |
-        | mxf4nvf4 | the same, or scale factors ue4m3 or ue8m0 of 16 values | 64, 96 on sm_103a |
+        | mxf4nvf4 | f32 += e2m1 x e2m1, scale factors of mxf4, or ue4m3 or ue8m0 of 16 values | 64, 96 on sm_103a |
 
-        M is 64 or 128, with `cta_group=2` 128 or 256 (kinds with scale factors: 128; 128 or 256). N is a multiple of 8,
-        for a CTA pair of 16, up to 256 (i8: 16 above 32; 32).
+        M is 64 or 128 (kinds with scale factors: 128), with `cta_group=2` 128 or 256. N is at most 256, and a multiple
+        of 8 (i8 above 32: of 16), with `cta_group=2` of 16 (i8: of 32).
 
         `d` is a tensor memory address: `t[…]` of `ptx.tmem.alloc`, the register with an allocation's address, or
         `ptx.addr(register, offset)`. `a` is a matrix in shared memory, or in tensor memory (`t[…]`, `ptx.addr`); `b` is
-        a matrix in shared memory. A matrix in shared memory is a descriptor in a u64 register, or a tile of `smem.tile`
-        (or a stage of one). The descriptor of a tile is computed before the MMA by three instructions, one more for a
-        static address. `a_k_offset` and `b_k_offset` are byte offsets from its start (`SharedTile.offset`). With
-        `cta_group=2`, each CTA of the pair has half of the rows of a and half of the columns of b.
+        a matrix in shared memory. A matrix in shared memory is a descriptor in a u64 register, a tile of `smem.tile`
+        or a stage of a tile. The descriptor of a tile is computed before the MMA by three instructions, one more for a
+        static address. `a_k_offset` and `b_k_offset` are byte offsets from the start of the matrix
+        (`SharedTile.offset`). With `cta_group=2`, each CTA of the pair has half of the rows of a and half of the
+        columns of b.
 
         `idesc` is a 32-bit register, a number, or an `InstructionDescriptor`; by default it is built from `shape` (M,
         N) or (M, N, K), `dtype_d`, `dtype_a`, `dtype_b`, and `trans_a`, `trans_b` (1 for MN-major; the default is the
-        tile's). `accumulate` is a constant, a predicate, or a 32-bit register, which one `setp` compares with 0.
+        tile's major). `accumulate` is a constant, a predicate, or a 32-bit register, which one `setp` compares with 0.
 
         `scale_a` and `scale_b` are tensor memory addresses of scale factors; `scale_vec` ("1X", "2X", "4X") or `block`
         (16, 32) is the number of values per scale factor. `disable_output_lanes` are four 32-bit registers, for a CTA

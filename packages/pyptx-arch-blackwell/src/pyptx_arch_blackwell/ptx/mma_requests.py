@@ -46,7 +46,7 @@ _OPERANDS: tuple[Operand, Operand] = ("a", "b")
 
 
 def scale_size(what: str, kind: str, scale_vec: object, block: object) -> str | None:
-    """Return the modifier after `.block_scale`; raise OperandError for an invalid one."""
+    """Return the modifier after `.block_scale`, such as `block16`; raise OperandError for an invalid block size."""
     if scale_vec is not None and block is not None:
         raise OperandError(
             f"{what}: scale_vec={scale_vec!r} and block={block!r} have the same meaning",

@@ -44,11 +44,11 @@ def commit(
     Performs one arrive at `mbar` when all MMAs, copies and shifts that the thread issued with the same `cta_group` have
     completed. The arrive orders these operations before later operations of waiting threads, without
     `fence_before_thread_sync`. The thread that issued the operations must commit. `mbar` is an mbarrier of
-    `smem.mbarrier`, or its shared address (with `space="generic"` a generic one).
+    `smem.mbarrier`, or the shared address of an mbarrier; with `space="generic"`, the generic address.
 
     `multicast_mask` is a u16 register, or a number that one `mov.u16` moves to a register. The mbarriers at the same
-    offset of all CTAs of the cluster whose bits are set are signaled. `multicast="cluster::32b"` is the form with 32
-    bits (PTX 9.4). `reads_of_a` waits only until operands A have been read (PTX 9.4).
+    offset of all CTAs of the cluster whose bits are set are signaled. With `multicast="cluster::32b"`, the mask has
+    32 bits (PTX 9.4). `reads_of_a` waits only until operands A have been read (PTX 9.4).
     """
     what = "ptx.tcgen05.commit"
     if space not in _SPACES:

@@ -31,9 +31,10 @@ _SHOWN_COLUMNS = 64
 class TensorMemory:
     """Lanes and columns of tensor memory: the address operand of `mma`, `ld`, `st`, `cp` and `shift`.
 
-    `t[32:64, 0:128]` are some of its lanes and columns, `t[:, 64:]` all lanes of the columns from 64 on. Indices count
-    from the region's own first lane and column, which are the address of an instruction. `base` is the register with
-    the address of the allocation; the first lane and column of a region are a constant offset in the instruction.
+    A slice of a region `t` is a region: `t[32:64, 0:128]` has 32 lanes and 128 columns, `t[:, 64:]` has all lanes and
+    the columns from 64 on. Indices count from the region's first lane and column, at which an instruction with this
+    operand starts. `base` is the register with the address of the allocation; the first lane and column are encoded in
+    the instruction as a constant offset from `base`.
     """
 
     base: Reg
@@ -116,7 +117,7 @@ class TensorMemory:
     def advance(self, columns: int, times: Reg) -> TensorMemory:
         """Return the region `times * columns` columns further, with one `mad.lo.u32`; `times` is a 32-bit register.
 
-        It has the columns of this region: `t[:, 0:256].advance(256, times=stage)` are the stages of a ring.
+        The result is as large as this region: `t[:, 0:256].advance(256, times=stage)` is one stage of a ring.
         """
         trace = active("TensorMemory.advance")
         base = trace.fresh(b32)

@@ -132,9 +132,9 @@ class Tmem:
           predicate.
 
         `relinquish` adds `tcgen05.relinquish_alloc_permit` after the allocation. With `cta_group=2`, one warp of each
-        CTA of the pair allocates; both CTAs execute the same. Inside the `with`, wait for loads from and stores to the
-        memory, and commit MMAs and wait for them. Raise AllocationError for a `ret` or `exit` inside it, at its line,
-        and OperandError for another number of columns.
+        CTA of the pair allocates; both CTAs execute the same instructions. Inside the `with`, wait for loads from and
+        stores to the tensor memory, commit the MMAs, and wait for the commit. Raise AllocationError for a `ret` or
+        `exit` inside the `with`, at the line of the `ret`, and OperandError for another number of columns.
         """
         group = int(cta_group_word("ptx.tmem.alloc", cta_group))
         return Allocation(allocation.columns_of("ptx.tmem.alloc", columns), group, when, relinquish=relinquish)

@@ -305,7 +305,7 @@ def _lead(turn: ExecutionContext, opcode: str, source: Reader) -> int:
 
 
 def _count(turn: ExecutionContext, opcode: str, source: Reader) -> int:
-    """Return the number of columns in the operand; report an invalid number and return the next valid one."""
+    """Return the number of columns in the operand; report an invalid number and round it to a valid one."""
     count = _lead(turn, opcode, source)
     if count in range(_FEWEST, COLUMNS + 1) and count & (count - 1) == 0:
         return count

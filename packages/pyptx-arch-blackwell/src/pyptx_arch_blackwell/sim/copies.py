@@ -43,7 +43,7 @@ def _extent(copy: Copy) -> Extent:
 
 @lru_cache(maxsize=16)
 def _targets(copy: Copy, block: int) -> tuple[Rectangle, ...]:
-    """Return a copy's destination rectangles in a CTA: one for each group of rows and each multicast copy of it."""
+    """Return a copy's destination rectangles in a CTA: one for each multicast copy of each group of rows."""
     return tuple(
         Rectangle(block, row, copy.band, 0, copy.columns, copy.lanes(row)[number])
         for row in range(0, copy.rows, copy.band)

@@ -1,7 +1,7 @@
 """`clusterlaunchcontrol`: running clusters cancel and take over clusters that are not launched yet.
 
-A response is opaque: 16 bytes. Here the last 32-bit word encodes is_canceled, and the others are the index (x, y, z) of
-the cluster's first CTA.
+The manual does not define the 16 bytes of a response. In the simulator, the last 32-bit word encodes is_canceled, and
+the other three words are the index (x, y, z) of the cluster's first CTA.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _SIGNALS: Final = "mbarrier::complete_tx::bytes"
 _ALL: Final = "multicast::cluster::all"
-_RESPONSE: Final = 16  # bytes
+_RESPONSE: Final = 16  # bytes of a try_cancel response
 _WORD: Final = 4
 # Last 32-bit word of a try_cancel response with is_canceled = true, and with is_canceled = false.
 _CANCELED, _FAILED = 0xC1C0_0001, 0xC1C0_0000
@@ -203,12 +203,12 @@ RULES: Final = explained(
     Path(__file__).with_name("pages"),
     Rule(
         name="cancel-response",
-        summary="ctaid read from a try_cancel response that was not canceled",
+        summary="CTA index read from a try_cancel response that reports no canceled cluster",
         help=_HELP,
     ),
     Rule(
         name="cancel-after-failure",
-        summary="try_cancel after a failed try_cancel",
+        summary="try_cancel after a try_cancel that did not cancel a cluster",
         help="leave the loop when is_canceled is false",
         severity="warning",
     ),

@@ -147,7 +147,7 @@ class _Move:
         return base
 
     def _reached(self, turn: ExecutionContext, warps: IntArray, lanes: IntArray) -> IntArray | None:
-        """Return the first lane of each warp's access, from its address's lane field; None if a lane is another warp's.
+        """Return the first lane of each warp's access, from its address; None if a warp accesses another quarter.
 
         A device takes the lane quarter from the warp index and ignores the quarter in the address, which is 0 in
         published kernels. The manual requires the warp's own quarter in the address.

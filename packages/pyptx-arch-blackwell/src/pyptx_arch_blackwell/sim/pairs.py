@@ -24,7 +24,7 @@ class Pairing:
         self._said: tuple[int, int] | None = None  # first .cta_group: number of CTAs, and pc of the instruction
 
     def holds(self, turn: ExecutionContext, blocks: int) -> bool:
-        """Report a `.cta_group` other than the wave's first one; return whether the instruction's CTA or pair exists.
+        """Report a `.cta_group` other than the wave's first one; return whether the peer CTA, if needed, exists.
 
         The peer CTA must have started. Manual: "Issue Granularity".
         """

@@ -34,12 +34,12 @@ RULES: Final = explained(
     ),
     Rule(
         name="cta-pair",
-        summary="CTAs of a pair, or the kernel's .cta_group, disagree",
+        summary="different tcgen05 operations in the CTAs of a pair, or different .cta_group values",
         help="execute the instruction in both CTAs of the pair with the same operands",
     ),
     Rule(
         name="tmem-lanes",
-        summary="warp accesses tensor memory lanes outside its quarter",
+        summary="warp accesses tensor memory lanes outside the warp's lane quarter",
         help="add 32 * (warp % 4) to the lane field (bits 31-16) of the address",
     ),
     Rule(

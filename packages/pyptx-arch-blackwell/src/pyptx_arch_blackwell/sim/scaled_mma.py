@@ -45,9 +45,10 @@ _FACTORS: Final = ("scale_a", "byte_a", "scale_b", "byte_b")
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """Location of A's or B's scale factors: those of row or column i are in lane `lanes[i]` + `step` x selector.
+    """Location of the scale factors of A, or of B, in registers of a warp.
 
-    Undefined selectors in registers still choose a valid lane and valid bytes.
+    The scale factors of row i of A, or of column i of B, are in lane `lanes[i]` + `step` x selector. Undefined
+    selectors in registers still choose a valid lane and valid bytes.
     """
 
     lanes: IntArray

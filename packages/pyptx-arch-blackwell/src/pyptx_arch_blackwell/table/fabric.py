@@ -146,9 +146,9 @@ SUMMARIES = {
         "fabric.try_get": "Try to copy data from the memory of another node of the fabric.",
         "fabric.try_put": "Try to copy data to the memory of another node of the fabric.",
         "fabric.try_red": "Try to perform a reduction on the memory of another node of the fabric.",
-        "fabric.try_pullred": "Try to fetch data from several nodes of the fabric, reduced.",
+        "fabric.try_pullred": "Try to fetch data from several nodes of the fabric and to reduce the data.",
         "fabric.try_atom": "Try an atomic operation on the memory of another node of the fabric.",
-        "fabric.submit": "Commit the thread's fabric operations so far.",
+        "fabric.submit": "Commit the thread's earlier fabric operations.",
         "fabric.wait": "Wait for the thread's fabric operations.",
     },
 }

@@ -33,8 +33,8 @@ def _query_cancel(query: str, operands: str, kinds: dict[str, str], **slots: tup
 
 SUMMARIES = {
     "Synchronization": {
-        "clusterlaunchcontrol.try_cancel": "Request cancellation of a pending cluster launch, to take over its work.",
-        "clusterlaunchcontrol.query_cancel": "Query a response: whether a launch was canceled, and its CTA index.",
+        "clusterlaunchcontrol.try_cancel": "Request cancellation of a pending cluster to take over the cluster's work.",
+        "clusterlaunchcontrol.query_cancel": "Read from a try_cancel response whether and which cluster was canceled.",
     },
 }
 

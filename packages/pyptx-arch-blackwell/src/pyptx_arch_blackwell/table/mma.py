@@ -189,9 +189,9 @@ def _weight_stationary(sparse: str) -> tuple[InstructionRow, ...]:
 SUMMARIES = {
     "Tensor memory": {
         "tcgen05.mma": "Multiply matrices and accumulate in tensor memory, asynchronously, from one thread.",
-        "tcgen05.mma.sp": "Multiply a structured-sparse matrix and accumulate in tensor memory, asynchronously.",
-        "tcgen05.mma.ws": "Multiply with B in a collector buffer (weight stationary), into tensor memory.",
-        "tcgen05.mma.ws.sp": "Multiply a structured-sparse matrix, weight stationary, into tensor memory.",
+        "tcgen05.mma.sp": "Multiply a sparse by a dense matrix, and accumulate in tensor memory, asynchronously.",
+        "tcgen05.mma.ws": "Multiply with B in a collector buffer (weight stationary), and accumulate in tensor memory.",
+        "tcgen05.mma.ws.sp": "Multiply a sparse matrix by a weight-stationary B, and accumulate in tensor memory.",
     },
 }
 

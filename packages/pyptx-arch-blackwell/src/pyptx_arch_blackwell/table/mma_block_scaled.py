@@ -8,7 +8,7 @@ from pyptx_ir.isa.rows import InstructionRow, ptx, row
 
 F8F6F4 = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
 FAMILY = ("sm_120f",)
-# Sparse MMAs of packed fp4 exist only for these two targets.
+# Targets of sparse MMAs of packed fp4.
 DEVICES = ("sm_120a", "sm_121a")
 SINCE = ptx(8, 7)
 

@@ -204,13 +204,13 @@ SUMMARIES = {
         "tcgen05.dealloc": "Free columns of tensor memory.",
         "tcgen05.relinquish_alloc_permit": "Give up the CTA's right to allocate more tensor memory.",
         "tcgen05.ld": "Load from tensor memory into the registers of a warp, asynchronously.",
-        "tcgen05.ld.red": "Load from tensor memory, with the minimum or maximum of the loaded values.",
+        "tcgen05.ld.red": "Load from tensor memory, and return the minimum or maximum of the loaded values.",
         "tcgen05.st": "Store registers of a warp to tensor memory, asynchronously.",
         "tcgen05.wait": "Wait for the thread's loads from, or stores to, tensor memory.",
         "tcgen05.cp": "Copy from shared memory to tensor memory, asynchronously.",
         "tcgen05.shift": "Move the rows of a matrix in tensor memory down by one.",
-        "tcgen05.fence": "Order tensor-memory operations with the thread synchronization before or after.",
-        "tcgen05.commit": "Signal an mbarrier when the thread's tcgen05 operations so far are complete.",
+        "tcgen05.fence": "Order tcgen05 operations with an earlier or later synchronization of threads.",
+        "tcgen05.commit": "Signal an mbarrier when the thread's earlier tcgen05 operations are complete.",
     },
 }
 

@@ -42,9 +42,9 @@ def st_async(
 ) -> None:
     """Emit `st.async{.weak}{.shared::cluster}.mbarrier::complete_tx::bytes{.vec}.type [addr], src, [mbar];`.
 
-    `src` is a register or number, or a list of two or four registers. `addr` and `mbar` are in the shared memory of one
-    CTA of the cluster (`ptx.cluster.map_shared_u32`; with `space="generic"` `…_u64`); the mbarrier counts the bytes.
-    Types: 32-bit; 64-bit, scalar or `.v2`; b128 (PTX 9.2).
+    `src` is a register or number, or a list of two or four registers. `addr` and `mbar` are addresses in the shared
+    memory of one CTA of the cluster, from `ptx.cluster.map_shared_u32`; with `space="generic"`, from `map_shared_u64`.
+    The mbarrier counts the stored bytes. Types: 32-bit; 64-bit, scalar or `.v2`; b128 (PTX 9.2).
 
     Without `mbar`, emit `st.async{.mmio}.release.scope{.global}.type [addr], src;` to global memory, with
     `sem="release"`, `scope` gpu or sys, and `space` global or generic (PTX 8.7, sm_100).

@@ -1,4 +1,4 @@
-"""`ptx.cp.async_.bulk.tensor_2d` and the other ranks: copies of TMA boxes.
+"""`ptx.cp.async_.bulk.tensor_1d` to `tensor_5d`: copies of TMA boxes.
 
 Manual: "Data Movement and Conversion Instructions: Tensor copy": cp.async.bulk.tensor, cp.reduce.async.bulk.tensor,
 cp.async.bulk.prefetch.tensor, applypriority.async.bulk.tensor.
@@ -19,7 +19,7 @@ __all__ = ["BoxCopy", "TensorReductions"]
 
 
 class BoxCopy:
-    """`ptx.cp.async_.bulk.tensor_2d` and the other ranks: a call emits a load, methods emit other box copies."""
+    """`ptx.cp.async_.bulk.tensor_1d` to `tensor_5d`: a call emits a load of a box, methods emit other box copies."""
 
     def __init__(self, rank: int) -> None:
         """Create the namespace for boxes with `rank` dimensions."""
@@ -255,7 +255,7 @@ class BoxCopy:
 
 
 class TensorReductions:
-    """`ptx.cp.reduce.async_.bulk.tensor_2d` and the other ranks: reductions of boxes into tensors."""
+    """`ptx.cp.reduce.async_.bulk.tensor_1d` to `tensor_5d`: reductions of boxes into tensors."""
 
     def __init__(self, rank: int) -> None:
         """Create the reduction for boxes with `rank` dimensions."""

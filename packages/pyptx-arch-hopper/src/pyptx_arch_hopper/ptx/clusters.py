@@ -135,10 +135,10 @@ class Cluster:
         trace.emit(_REMOTE_ARRIVE, (tree.Sink(), AddressOperand(remote), count), pred)
 
     def arrive_multicast(self, bar_addr: object, mask: int, count: object = 1, *, pred: Reg | None = None) -> None:
-        """Arrive at the mbarrier at the offset of `bar_addr` in each CTA of `mask`. Emits two instructions per CTA.
+        """Arrive at the mbarrier at the offset of `bar_addr` in each CTA whose bit of `mask` is set.
 
-        PTX has no such instruction before sm_107, so `mask` is a constant, and each CTA needs its own arrive
-        instruction.
+        Emits two instructions per CTA. PTX has no multicast arrive before sm_107, so `mask` is a constant, and each CTA
+        needs its own arrive instruction.
         """
         bits = as_integer(mask)
         if bits is None or not 0 < bits < 1 << _MOST_BLOCKS:

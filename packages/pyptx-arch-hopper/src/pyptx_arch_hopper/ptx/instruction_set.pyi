@@ -187,64 +187,64 @@ class Applypriority_async_bulk_tensor_L2_evict_normal_6:
         """
 class Barrier_cluster:
     arrive: Barrier_cluster_arrive
-    """Arrive at the cluster barrier, or wait at it.
+    """Arrive at the cluster barrier, or wait until all threads of the cluster have arrived.
     - `barrier.cluster.arrive{.aligned}` (PTX 7.8, sm_90 or later)
     """
     wait: Barrier_cluster_wait
-    """Arrive at the cluster barrier, or wait at it.
+    """Arrive at the cluster barrier, or wait until all threads of the cluster have arrived.
     - `barrier.cluster.wait{.aligned}` (PTX 7.8, sm_90 or later)
     """
 class Barrier_cluster_arrive:
     def __call__(self, *, pred: Guard = None) -> None:
-        """Arrive at the cluster barrier, or wait at it.
+        """Arrive at the cluster barrier, or wait until all threads of the cluster have arrived.
         - `barrier.cluster.arrive{.aligned}` (PTX 7.8, sm_90 or later)
         """
     def aligned(self, *, pred: Guard = None) -> None:
-        """Arrive at the cluster barrier, or wait at it.
+        """Arrive at the cluster barrier, or wait until all threads of the cluster have arrived.
         - `barrier.cluster.arrive{.aligned}` (PTX 7.8, sm_90 or later)
         """
     relaxed: Barrier_cluster_arrive_sem
-    """Arrive at the cluster barrier, or wait at it.
+    """Arrive at the cluster barrier, or wait until all threads of the cluster have arrived.
     - `barrier.cluster.arrive.sem{.aligned}` (PTX 8.0, sm_90 or later)
     """
     release: Barrier_cluster_arrive_sem
-    """Arrive at the cluster barrier, or wait at it.
+    """Arrive at the cluster barrier, or wait until all threads of the cluster have arrived.
     - `barrier.cluster.arrive.sem{.aligned}` (PTX 8.0, sm_90 or later)
     """
 class Barrier_cluster_arrive_sem:
     def __call__(self, *, pred: Guard = None) -> None:
-        """Arrive at the cluster barrier, or wait at it.
+        """Arrive at the cluster barrier, or wait until all threads of the cluster have arrived.
         - `barrier.cluster.arrive.sem{.aligned}` (PTX 8.0, sm_90 or later)
         """
     def aligned(self, *, pred: Guard = None) -> None:
-        """Arrive at the cluster barrier, or wait at it.
+        """Arrive at the cluster barrier, or wait until all threads of the cluster have arrived.
         - `barrier.cluster.arrive.sem{.aligned}` (PTX 8.0, sm_90 or later)
         """
 class Barrier_cluster_wait:
     def __call__(self, *, pred: Guard = None) -> None:
-        """Arrive at the cluster barrier, or wait at it.
+        """Arrive at the cluster barrier, or wait until all threads of the cluster have arrived.
         - `barrier.cluster.wait{.aligned}` (PTX 7.8, sm_90 or later)
         """
     acquire: Barrier_cluster_wait_acquire
-    """Arrive at the cluster barrier, or wait at it.
+    """Arrive at the cluster barrier, or wait until all threads of the cluster have arrived.
     - `barrier.cluster.wait.acquire{.aligned}` (PTX 8.0, sm_90 or later)
     """
     def aligned(self, *, pred: Guard = None) -> None:
-        """Arrive at the cluster barrier, or wait at it.
+        """Arrive at the cluster barrier, or wait until all threads of the cluster have arrived.
         - `barrier.cluster.wait{.aligned}` (PTX 7.8, sm_90 or later)
         """
 class Barrier_cluster_wait_acquire:
     def __call__(self, *, pred: Guard = None) -> None:
-        """Arrive at the cluster barrier, or wait at it.
+        """Arrive at the cluster barrier, or wait until all threads of the cluster have arrived.
         - `barrier.cluster.wait.acquire{.aligned}` (PTX 8.0, sm_90 or later)
         """
     def aligned(self, *, pred: Guard = None) -> None:
-        """Arrive at the cluster barrier, or wait at it.
+        """Arrive at the cluster barrier, or wait until all threads of the cluster have arrived.
         - `barrier.cluster.wait.acquire{.aligned}` (PTX 8.0, sm_90 or later)
         """
 class Cp_async_bulk:
     def commit_group(self, *, pred: Guard = None) -> None:
-        """Commit the thread's bulk copies so far to a bulk group.
+        """Commit the thread's uncommitted bulk copies as a new bulk async-group.
         - `cp.async.bulk.commit_group` (PTX 8.0, sm_90 or later)
         """
     global_: Cp_async_bulk_global
@@ -274,14 +274,14 @@ class Cp_async_bulk:
     - `cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes{.disabled}{.hint}.ignore_oob [dst], [src], size, ignore_left, ignore_right, [mbar]{, cache_policy}` (PTX 9.2, sm_90 or later)
     """
     tensor: Cp_async_bulk_tensor
-    """Copy a box of a tensor between global and shared memory with a tensor map.
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory.
     - `cp.async.bulk.tensor.dim.global.shared::cta{.tile}.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
     - `cp.async.bulk.tensor.dim.global.shared::cta.im2col_no_offs.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
     - `cp.async.bulk.tensor.dim.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask}{, cache_policy}` (PTX 8.0, sm_90 or later)
     - and 24 more forms
     """
     wait_group: Cp_async_bulk_wait_group
-    """Wait until at most n of the latest bulk groups are pending.
+    """Wait until at most n of the thread's latest bulk async-groups are pending.
     - `cp.async.bulk.wait_group{.read} n` (PTX 8.0, sm_90 or later)
     """
     weak: Cp_async_bulk_weak
@@ -983,315 +983,315 @@ class Cp_async_bulk_tensor_1d_global:
     shared__cta: Cp_async_bulk_tensor_shared_cta
 class Cp_async_bulk_tensor_shared_cta:
     bulk_group: Cp_async_bulk_tensor_bulk_group
-    """Copy a box of a tensor between global and shared memory with a tensor map.
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory.
     - `cp.async.bulk.tensor.dim.global.shared::cta{.tile}.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
     """
     tile: Cp_async_bulk_tensor_tile
 class Cp_async_bulk_tensor_bulk_group:
     def __call__(self, box: Name, src: Name, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.global.shared::cta{.tile}.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     override__global_address: Cp_async_bulk_tensor_override_global_address_2
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
 class Cp_async_bulk_tensor_L2_cache_hint:
     def __call__(self, box: Name, src: Name, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.global.shared::cta{.tile}.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     override__global_address: Cp_async_bulk_tensor_override_global_address
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
 class Cp_async_bulk_tensor_override_global_address:
     def __call__(self, box: Name, src: Name, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.global.shared::cta{.tile}.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     def override__global_dim(self, box: Name, src: Name, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.global.shared::cta{.tile}.bulk_group{.hint}.override::global_address.override::global_dim [box], [src]{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
 class Cp_async_bulk_tensor_override_global_address_2:
     def __call__(self, box: Name, src: Name, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.global.shared::cta{.tile}.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     def override__global_dim(self, box: Name, src: Name, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.global.shared::cta{.tile}.bulk_group{.hint}.override::global_address.override::global_dim [box], [src]{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
 class Cp_async_bulk_tensor_tile:
     bulk_group: Cp_async_bulk_tensor_bulk_group
-    """Copy a box of a tensor between global and shared memory with a tensor map.
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory.
     - `cp.async.bulk.tensor.dim.global.shared::cta{.tile}.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
     """
 class Cp_async_bulk_tensor_shared_cluster:
     global_: Cp_async_bulk_tensor_global
 class Cp_async_bulk_tensor_global:
     mbarrier__complete_tx__bytes: Cp_async_bulk_tensor_mbarrier_complete_tx_bytes
-    """Copy a box of a tensor between global and shared memory with a tensor map.
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory.
     - `cp.async.bulk.tensor.dim.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask}{, cache_policy}` (PTX 8.0, sm_90 or later)
     """
     tile: Cp_async_bulk_tensor_tile_2
 class Cp_async_bulk_tensor_mbarrier_complete_tx_bytes:
     def __call__(self, dst: Name, box: Name, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask}{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_2
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__1: Cp_async_bulk_tensor_group
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__2: Cp_async_bulk_tensor_group
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__disabled: Cp_async_bulk_tensor_report
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_16bytes__8: Cp_async_bulk_tensor_report
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_16bytes__80: Cp_async_bulk_tensor_report
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_16bytes__8000: Cp_async_bulk_tensor_report
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_16bytes__80000000: Cp_async_bulk_tensor_report
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_element__ff: Cp_async_bulk_tensor_report
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     multicast__cluster: Cp_async_bulk_tensor_multicast
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     multicast__cluster__16b: Cp_async_bulk_tensor_multicast
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     multicast__cluster__32b: Cp_async_bulk_tensor_multicast_cluster_32b
-    """Copy a box of a tensor between global and shared memory with a tensor map.
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory.
     - `cp.async.bulk.tensor.dim.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
     """
     override__global_address: Cp_async_bulk_tensor_override_global_address_4
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
 class Cp_async_bulk_tensor_L2_cache_hint_2:
     def __call__(self, dst: Name, box: Name, mbar: Name, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask}{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     override__global_address: Cp_async_bulk_tensor_override_global_address_3
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
 class Cp_async_bulk_tensor_override_global_address_3:
     def __call__(self, dst: Name, box: Name, mbar: Name, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask}{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     def override__global_dim(self, dst: Name, box: Name, mbar: Name, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes{.report}{.group}{.hint}.override::global_address.override::global_dim [dst], [box], [mbar]{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
 class Cp_async_bulk_tensor_group:
     def __call__(self, dst: Name, box: Name, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask}{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_2
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     override__global_address: Cp_async_bulk_tensor_override_global_address_4
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
 class Cp_async_bulk_tensor_override_global_address_4:
     def __call__(self, dst: Name, box: Name, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask}{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     def override__global_dim(self, dst: Name, box: Name, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes{.report}{.group}{.hint}.override::global_address.override::global_dim [dst], [box], [mbar]{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
 class Cp_async_bulk_tensor_report:
     def __call__(self, dst: Name, box: Name, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask}{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_2
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__1: Cp_async_bulk_tensor_group
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__2: Cp_async_bulk_tensor_group
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     multicast__cluster: Cp_async_bulk_tensor_multicast
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     multicast__cluster__16b: Cp_async_bulk_tensor_multicast
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     multicast__cluster__32b: Cp_async_bulk_tensor_multicast_cluster_32b
-    """Copy a box of a tensor between global and shared memory with a tensor map.
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory.
     - `cp.async.bulk.tensor.dim.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
     """
     override__global_address: Cp_async_bulk_tensor_override_global_address_4
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
 class Cp_async_bulk_tensor_multicast:
     def __call__(self, dst: Name, box: Name, mbar: Name, cta_mask: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask}{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_3
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__1: Cp_async_bulk_tensor_group_2
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__2: Cp_async_bulk_tensor_group_2
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     def override__global_address(self, dst: Name, box: Name, mbar: Name, cta_mask: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask}{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
 class Cp_async_bulk_tensor_L2_cache_hint_3:
     def __call__(self, dst: Name, box: Name, mbar: Name, cta_mask: Value, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask}{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     def override__global_address(self, dst: Name, box: Name, mbar: Name, cta_mask: Value, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask}{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
 class Cp_async_bulk_tensor_group_2:
     def __call__(self, dst: Name, box: Name, mbar: Name, cta_mask: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask}{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_3
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     def override__global_address(self, dst: Name, box: Name, mbar: Name, cta_mask: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask}{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
 class Cp_async_bulk_tensor_multicast_cluster_32b:
     def __call__(self, dst: Name, box: Name, mbar: Name, cta_mask_32: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_4
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__1: Cp_async_bulk_tensor_group_3
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__2: Cp_async_bulk_tensor_group_3
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     override__global_address: Cp_async_bulk_tensor_override_global_address_6
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
 class Cp_async_bulk_tensor_L2_cache_hint_4:
     def __call__(self, dst: Name, box: Name, mbar: Name, cta_mask_32: Value, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
     override__global_address: Cp_async_bulk_tensor_override_global_address_5
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
 class Cp_async_bulk_tensor_override_global_address_5:
     def __call__(self, dst: Name, box: Name, mbar: Name, cta_mask_32: Value, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
     def override__global_dim(self, dst: Name, box: Name, mbar: Name, cta_mask_32: Value, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}.override::global_address.override::global_dim [dst], [box], [mbar]{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
 class Cp_async_bulk_tensor_group_3:
     def __call__(self, dst: Name, box: Name, mbar: Name, cta_mask_32: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_4
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     override__global_address: Cp_async_bulk_tensor_override_global_address_6
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
 class Cp_async_bulk_tensor_override_global_address_6:
     def __call__(self, dst: Name, box: Name, mbar: Name, cta_mask_32: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
     def override__global_dim(self, dst: Name, box: Name, mbar: Name, cta_mask_32: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}.override::global_address.override::global_dim [dst], [box], [mbar]{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
 class Cp_async_bulk_tensor_tile_2:
     mbarrier__complete_tx__bytes: Cp_async_bulk_tensor_mbarrier_complete_tx_bytes
-    """Copy a box of a tensor between global and shared memory with a tensor map.
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory.
     - `cp.async.bulk.tensor.dim.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask}{, cache_policy}` (PTX 8.0, sm_90 or later)
     """
 class Cp_async_bulk_tensor_shared_cta_2:
     global_: Cp_async_bulk_tensor_global_2
 class Cp_async_bulk_tensor_global_2:
     mbarrier__complete_tx__bytes: Cp_async_bulk_tensor_mbarrier_complete_tx_bytes_2
-    """Copy a box of a tensor between global and shared memory with a tensor map.
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory.
     - `cp.async.bulk.tensor.dim.shared::cta.global{.tile}.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cache_policy}` (PTX 8.6, sm_90 or later)
     """
     tile: Cp_async_bulk_tensor_tile_3
 class Cp_async_bulk_tensor_mbarrier_complete_tx_bytes_2:
     def __call__(self, dst: Name, box: Name, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cta.global{.tile}.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cache_policy}` (PTX 8.6, sm_90 or later)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_5
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__1: Cp_async_bulk_tensor_group_4
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__2: Cp_async_bulk_tensor_group_4
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__disabled: Cp_async_bulk_tensor_report_2
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_16bytes__8: Cp_async_bulk_tensor_report_2
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_16bytes__80: Cp_async_bulk_tensor_report_2
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_16bytes__8000: Cp_async_bulk_tensor_report_2
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_16bytes__80000000: Cp_async_bulk_tensor_report_2
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_element__ff: Cp_async_bulk_tensor_report_2
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     override__global_address: Cp_async_bulk_tensor_override_global_address_8
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
 class Cp_async_bulk_tensor_L2_cache_hint_5:
     def __call__(self, dst: Name, box: Name, mbar: Name, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cta.global{.tile}.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cache_policy}` (PTX 8.6, sm_90 or later)
         """
     override__global_address: Cp_async_bulk_tensor_override_global_address_7
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
 class Cp_async_bulk_tensor_override_global_address_7:
     def __call__(self, dst: Name, box: Name, mbar: Name, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cta.global{.tile}.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cache_policy}` (PTX 8.6, sm_90 or later)
         """
     def override__global_dim(self, dst: Name, box: Name, mbar: Name, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cta.global{.tile}.mbarrier::complete_tx::bytes{.report}{.group}{.hint}.override::global_address.override::global_dim [dst], [box], [mbar]{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
 class Cp_async_bulk_tensor_group_4:
     def __call__(self, dst: Name, box: Name, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cta.global{.tile}.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cache_policy}` (PTX 8.6, sm_90 or later)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_5
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     override__global_address: Cp_async_bulk_tensor_override_global_address_8
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
 class Cp_async_bulk_tensor_override_global_address_8:
     def __call__(self, dst: Name, box: Name, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cta.global{.tile}.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cache_policy}` (PTX 8.6, sm_90 or later)
         """
     def override__global_dim(self, dst: Name, box: Name, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cta.global{.tile}.mbarrier::complete_tx::bytes{.report}{.group}{.hint}.override::global_address.override::global_dim [dst], [box], [mbar]{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
 class Cp_async_bulk_tensor_report_2:
     def __call__(self, dst: Name, box: Name, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cta.global{.tile}.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cache_policy}` (PTX 8.6, sm_90 or later)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_5
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__1: Cp_async_bulk_tensor_group_4
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__2: Cp_async_bulk_tensor_group_4
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     override__global_address: Cp_async_bulk_tensor_override_global_address_8
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
 class Cp_async_bulk_tensor_tile_3:
     mbarrier__complete_tx__bytes: Cp_async_bulk_tensor_mbarrier_complete_tx_bytes_2
-    """Copy a box of a tensor between global and shared memory with a tensor map.
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory.
     - `cp.async.bulk.tensor.dim.shared::cta.global{.tile}.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cache_policy}` (PTX 8.6, sm_90 or later)
     """
 class Cp_async_bulk_tensor_2d:
@@ -1302,528 +1302,528 @@ class Cp_async_bulk_tensor_2d_global:
     shared__cta: Cp_async_bulk_tensor_shared_cta_3
 class Cp_async_bulk_tensor_shared_cta_3:
     bulk_group: Cp_async_bulk_tensor_bulk_group_2
-    """Copy a box of a tensor between global and shared memory with a tensor map.
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory.
     - `cp.async.bulk.tensor.dim.global.shared::cta{.tile}.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
     """
     tile: Cp_async_bulk_tensor_tile_4
     tile__scatter4: Cp_async_bulk_tensor_tile_scatter4
 class Cp_async_bulk_tensor_bulk_group_2:
     def __call__(self, box: Name, src: Name, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.global.shared::cta{.tile}.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_6
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     override__global_address: Cp_async_bulk_tensor_override_global_address_10
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
 class Cp_async_bulk_tensor_L2_cache_hint_6:
     def __call__(self, box: Name, src: Name, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.global.shared::cta{.tile}.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     override__global_address: Cp_async_bulk_tensor_override_global_address_9
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
 class Cp_async_bulk_tensor_override_global_address_9:
     def __call__(self, box: Name, src: Name, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.global.shared::cta{.tile}.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     def override__global_dim_stride(self, box: Name, src: Name, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.global.shared::cta{.tile}.bulk_group{.hint}.override::global_address.override::global_dim_stride [box], [src]{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
 class Cp_async_bulk_tensor_override_global_address_10:
     def __call__(self, box: Name, src: Name, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.global.shared::cta{.tile}.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     def override__global_dim_stride(self, box: Name, src: Name, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.global.shared::cta{.tile}.bulk_group{.hint}.override::global_address.override::global_dim_stride [box], [src]{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
 class Cp_async_bulk_tensor_tile_4:
     bulk_group: Cp_async_bulk_tensor_bulk_group_2
-    """Copy a box of a tensor between global and shared memory with a tensor map.
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory.
     - `cp.async.bulk.tensor.dim.global.shared::cta{.tile}.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
     """
 class Cp_async_bulk_tensor_tile_scatter4:
     bulk_group: Cp_async_bulk_tensor_bulk_group_3
-    """Copy a box of a tensor between global and shared memory with a tensor map.
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory.
     - `cp.async.bulk.tensor.dim.global.shared::cta.tile::scatter4.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
     """
 class Cp_async_bulk_tensor_bulk_group_3:
     def __call__(self, box: Name, src: Name, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.global.shared::cta.tile::scatter4.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_7
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     def override__global_address(self, box: Name, src: Name, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.global.shared::cta.tile::scatter4.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
 class Cp_async_bulk_tensor_L2_cache_hint_7:
     def __call__(self, box: Name, src: Name, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.global.shared::cta.tile::scatter4.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
     def override__global_address(self, box: Name, src: Name, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.global.shared::cta.tile::scatter4.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
 class Cp_async_bulk_tensor_shared_cluster_2:
     global_: Cp_async_bulk_tensor_global_3
 class Cp_async_bulk_tensor_global_3:
     mbarrier__complete_tx__bytes: Cp_async_bulk_tensor_mbarrier_complete_tx_bytes_3
-    """Copy a box of a tensor between global and shared memory with a tensor map.
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory.
     - `cp.async.bulk.tensor.dim.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask}{, cache_policy}` (PTX 8.0, sm_90 or later)
     """
     tile: Cp_async_bulk_tensor_tile_5
     tile__gather4: Cp_async_bulk_tensor_tile_gather4
 class Cp_async_bulk_tensor_mbarrier_complete_tx_bytes_3:
     def __call__(self, dst: Name, box: Name, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask}{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_8
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__1: Cp_async_bulk_tensor_group_5
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__2: Cp_async_bulk_tensor_group_5
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__disabled: Cp_async_bulk_tensor_report_3
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_16bytes__8: Cp_async_bulk_tensor_report_3
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_16bytes__80: Cp_async_bulk_tensor_report_3
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_16bytes__8000: Cp_async_bulk_tensor_report_3
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_16bytes__80000000: Cp_async_bulk_tensor_report_3
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_element__ff: Cp_async_bulk_tensor_report_3
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     multicast__cluster: Cp_async_bulk_tensor_multicast
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     multicast__cluster__16b: Cp_async_bulk_tensor_multicast
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     multicast__cluster__32b: Cp_async_bulk_tensor_multicast_cluster_32b_2
-    """Copy a box of a tensor between global and shared memory with a tensor map.
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory.
     - `cp.async.bulk.tensor.dim.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
     """
     override__global_address: Cp_async_bulk_tensor_override_global_address_12
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
 class Cp_async_bulk_tensor_L2_cache_hint_8:
     def __call__(self, dst: Name, box: Name, mbar: Name, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask}{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     override__global_address: Cp_async_bulk_tensor_override_global_address_11
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
 class Cp_async_bulk_tensor_override_global_address_11:
     def __call__(self, dst: Name, box: Name, mbar: Name, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask}{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     def override__global_dim_stride(self, dst: Name, box: Name, mbar: Name, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes{.report}{.group}{.hint}.override::global_address.override::global_dim_stride [dst], [box], [mbar]{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
 class Cp_async_bulk_tensor_group_5:
     def __call__(self, dst: Name, box: Name, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask}{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_8
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     override__global_address: Cp_async_bulk_tensor_override_global_address_12
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
 class Cp_async_bulk_tensor_override_global_address_12:
     def __call__(self, dst: Name, box: Name, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask}{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     def override__global_dim_stride(self, dst: Name, box: Name, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes{.report}{.group}{.hint}.override::global_address.override::global_dim_stride [dst], [box], [mbar]{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
 class Cp_async_bulk_tensor_report_3:
     def __call__(self, dst: Name, box: Name, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask}{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_8
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__1: Cp_async_bulk_tensor_group_5
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__2: Cp_async_bulk_tensor_group_5
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     multicast__cluster: Cp_async_bulk_tensor_multicast
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     multicast__cluster__16b: Cp_async_bulk_tensor_multicast
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     multicast__cluster__32b: Cp_async_bulk_tensor_multicast_cluster_32b_2
-    """Copy a box of a tensor between global and shared memory with a tensor map.
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory.
     - `cp.async.bulk.tensor.dim.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
     """
     override__global_address: Cp_async_bulk_tensor_override_global_address_12
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
 class Cp_async_bulk_tensor_multicast_cluster_32b_2:
     def __call__(self, dst: Name, box: Name, mbar: Name, cta_mask_32: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_9
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__1: Cp_async_bulk_tensor_group_6
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__2: Cp_async_bulk_tensor_group_6
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     override__global_address: Cp_async_bulk_tensor_override_global_address_14
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
 class Cp_async_bulk_tensor_L2_cache_hint_9:
     def __call__(self, dst: Name, box: Name, mbar: Name, cta_mask_32: Value, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
     override__global_address: Cp_async_bulk_tensor_override_global_address_13
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
 class Cp_async_bulk_tensor_override_global_address_13:
     def __call__(self, dst: Name, box: Name, mbar: Name, cta_mask_32: Value, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
     def override__global_dim_stride(self, dst: Name, box: Name, mbar: Name, cta_mask_32: Value, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}.override::global_address.override::global_dim_stride [dst], [box], [mbar]{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
 class Cp_async_bulk_tensor_group_6:
     def __call__(self, dst: Name, box: Name, mbar: Name, cta_mask_32: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_9
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     override__global_address: Cp_async_bulk_tensor_override_global_address_14
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
 class Cp_async_bulk_tensor_override_global_address_14:
     def __call__(self, dst: Name, box: Name, mbar: Name, cta_mask_32: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
     def override__global_dim_stride(self, dst: Name, box: Name, mbar: Name, cta_mask_32: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}.override::global_address.override::global_dim_stride [dst], [box], [mbar]{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
 class Cp_async_bulk_tensor_tile_5:
     mbarrier__complete_tx__bytes: Cp_async_bulk_tensor_mbarrier_complete_tx_bytes_3
-    """Copy a box of a tensor between global and shared memory with a tensor map.
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory.
     - `cp.async.bulk.tensor.dim.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask}{, cache_policy}` (PTX 8.0, sm_90 or later)
     """
 class Cp_async_bulk_tensor_tile_gather4:
     mbarrier__complete_tx__bytes: Cp_async_bulk_tensor_mbarrier_complete_tx_bytes_4
-    """Copy a box of a tensor between global and shared memory with a tensor map.
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory.
     - `cp.async.bulk.tensor.dim.shared::cluster.global.tile::gather4.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask}{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
     """
 class Cp_async_bulk_tensor_mbarrier_complete_tx_bytes_4:
     def __call__(self, dst: Name, box: Name, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.tile::gather4.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask}{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_10
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__1: Cp_async_bulk_tensor_group_7
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__2: Cp_async_bulk_tensor_group_7
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__disabled: Cp_async_bulk_tensor_report_4
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_16bytes__8: Cp_async_bulk_tensor_report_4
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_16bytes__80: Cp_async_bulk_tensor_report_4
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_16bytes__8000: Cp_async_bulk_tensor_report_4
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_16bytes__80000000: Cp_async_bulk_tensor_report_4
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_element__ff: Cp_async_bulk_tensor_report_4
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     multicast__cluster: Cp_async_bulk_tensor_multicast_2
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     multicast__cluster__16b: Cp_async_bulk_tensor_multicast_2
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     multicast__cluster__32b: Cp_async_bulk_tensor_multicast_cluster_32b_3
-    """Copy a box of a tensor between global and shared memory with a tensor map.
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory.
     - `cp.async.bulk.tensor.dim.shared::cluster.global.tile::gather4.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
     """
     def override__global_address(self, dst: Name, box: Name, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.tile::gather4.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask}{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
 class Cp_async_bulk_tensor_L2_cache_hint_10:
     def __call__(self, dst: Name, box: Name, mbar: Name, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.tile::gather4.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask}{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
     def override__global_address(self, dst: Name, box: Name, mbar: Name, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.tile::gather4.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask}{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
 class Cp_async_bulk_tensor_group_7:
     def __call__(self, dst: Name, box: Name, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.tile::gather4.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask}{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_10
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     def override__global_address(self, dst: Name, box: Name, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.tile::gather4.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask}{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
 class Cp_async_bulk_tensor_report_4:
     def __call__(self, dst: Name, box: Name, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.tile::gather4.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask}{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_10
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__1: Cp_async_bulk_tensor_group_7
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__2: Cp_async_bulk_tensor_group_7
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     multicast__cluster: Cp_async_bulk_tensor_multicast_2
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     multicast__cluster__16b: Cp_async_bulk_tensor_multicast_2
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     multicast__cluster__32b: Cp_async_bulk_tensor_multicast_cluster_32b_3
-    """Copy a box of a tensor between global and shared memory with a tensor map.
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory.
     - `cp.async.bulk.tensor.dim.shared::cluster.global.tile::gather4.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
     """
     def override__global_address(self, dst: Name, box: Name, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.tile::gather4.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask}{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
 class Cp_async_bulk_tensor_multicast_2:
     def __call__(self, dst: Name, box: Name, mbar: Name, cta_mask: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.tile::gather4.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask}{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_11
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__1: Cp_async_bulk_tensor_group_8
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__2: Cp_async_bulk_tensor_group_8
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     def override__global_address(self, dst: Name, box: Name, mbar: Name, cta_mask: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.tile::gather4.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask}{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
 class Cp_async_bulk_tensor_L2_cache_hint_11:
     def __call__(self, dst: Name, box: Name, mbar: Name, cta_mask: Value, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.tile::gather4.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask}{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
     def override__global_address(self, dst: Name, box: Name, mbar: Name, cta_mask: Value, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.tile::gather4.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask}{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
 class Cp_async_bulk_tensor_group_8:
     def __call__(self, dst: Name, box: Name, mbar: Name, cta_mask: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.tile::gather4.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask}{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_11
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     def override__global_address(self, dst: Name, box: Name, mbar: Name, cta_mask: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.tile::gather4.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask}{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
 class Cp_async_bulk_tensor_multicast_cluster_32b_3:
     def __call__(self, dst: Name, box: Name, mbar: Name, cta_mask_32: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.tile::gather4.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_12
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__1: Cp_async_bulk_tensor_group_9
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__2: Cp_async_bulk_tensor_group_9
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     def override__global_address(self, dst: Name, box: Name, mbar: Name, cta_mask_32: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.tile::gather4.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
 class Cp_async_bulk_tensor_L2_cache_hint_12:
     def __call__(self, dst: Name, box: Name, mbar: Name, cta_mask_32: Value, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.tile::gather4.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
     def override__global_address(self, dst: Name, box: Name, mbar: Name, cta_mask_32: Value, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.tile::gather4.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
 class Cp_async_bulk_tensor_group_9:
     def __call__(self, dst: Name, box: Name, mbar: Name, cta_mask_32: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.tile::gather4.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_12
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     def override__global_address(self, dst: Name, box: Name, mbar: Name, cta_mask_32: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.tile::gather4.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
 class Cp_async_bulk_tensor_shared_cta_4:
     global_: Cp_async_bulk_tensor_global_4
 class Cp_async_bulk_tensor_global_4:
     mbarrier__complete_tx__bytes: Cp_async_bulk_tensor_mbarrier_complete_tx_bytes_5
-    """Copy a box of a tensor between global and shared memory with a tensor map.
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory.
     - `cp.async.bulk.tensor.dim.shared::cta.global{.tile}.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cache_policy}` (PTX 8.6, sm_90 or later)
     """
     tile: Cp_async_bulk_tensor_tile_6
     tile__gather4: Cp_async_bulk_tensor_tile_gather4_2
 class Cp_async_bulk_tensor_mbarrier_complete_tx_bytes_5:
     def __call__(self, dst: Name, box: Name, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cta.global{.tile}.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cache_policy}` (PTX 8.6, sm_90 or later)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_13
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__1: Cp_async_bulk_tensor_group_10
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__2: Cp_async_bulk_tensor_group_10
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__disabled: Cp_async_bulk_tensor_report_5
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_16bytes__8: Cp_async_bulk_tensor_report_5
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_16bytes__80: Cp_async_bulk_tensor_report_5
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_16bytes__8000: Cp_async_bulk_tensor_report_5
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_16bytes__80000000: Cp_async_bulk_tensor_report_5
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_element__ff: Cp_async_bulk_tensor_report_5
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     override__global_address: Cp_async_bulk_tensor_override_global_address_16
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
 class Cp_async_bulk_tensor_L2_cache_hint_13:
     def __call__(self, dst: Name, box: Name, mbar: Name, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cta.global{.tile}.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cache_policy}` (PTX 8.6, sm_90 or later)
         """
     override__global_address: Cp_async_bulk_tensor_override_global_address_15
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
 class Cp_async_bulk_tensor_override_global_address_15:
     def __call__(self, dst: Name, box: Name, mbar: Name, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cta.global{.tile}.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cache_policy}` (PTX 8.6, sm_90 or later)
         """
     def override__global_dim_stride(self, dst: Name, box: Name, mbar: Name, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cta.global{.tile}.mbarrier::complete_tx::bytes{.report}{.group}{.hint}.override::global_address.override::global_dim_stride [dst], [box], [mbar]{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
 class Cp_async_bulk_tensor_group_10:
     def __call__(self, dst: Name, box: Name, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cta.global{.tile}.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cache_policy}` (PTX 8.6, sm_90 or later)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_13
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     override__global_address: Cp_async_bulk_tensor_override_global_address_16
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
 class Cp_async_bulk_tensor_override_global_address_16:
     def __call__(self, dst: Name, box: Name, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cta.global{.tile}.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cache_policy}` (PTX 8.6, sm_90 or later)
         """
     def override__global_dim_stride(self, dst: Name, box: Name, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cta.global{.tile}.mbarrier::complete_tx::bytes{.report}{.group}{.hint}.override::global_address.override::global_dim_stride [dst], [box], [mbar]{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
 class Cp_async_bulk_tensor_report_5:
     def __call__(self, dst: Name, box: Name, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cta.global{.tile}.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cache_policy}` (PTX 8.6, sm_90 or later)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_13
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__1: Cp_async_bulk_tensor_group_10
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__2: Cp_async_bulk_tensor_group_10
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     override__global_address: Cp_async_bulk_tensor_override_global_address_16
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
 class Cp_async_bulk_tensor_tile_6:
     mbarrier__complete_tx__bytes: Cp_async_bulk_tensor_mbarrier_complete_tx_bytes_5
-    """Copy a box of a tensor between global and shared memory with a tensor map.
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory.
     - `cp.async.bulk.tensor.dim.shared::cta.global{.tile}.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cache_policy}` (PTX 8.6, sm_90 or later)
     """
 class Cp_async_bulk_tensor_tile_gather4_2:
     mbarrier__complete_tx__bytes: Cp_async_bulk_tensor_mbarrier_complete_tx_bytes_6
-    """Copy a box of a tensor between global and shared memory with a tensor map.
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory.
     - `cp.async.bulk.tensor.dim.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cache_policy}` (PTX 8.6, sm_100 or later)
     """
 class Cp_async_bulk_tensor_mbarrier_complete_tx_bytes_6:
     def __call__(self, dst: Name, box: Name, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cache_policy}` (PTX 8.6, sm_100 or later)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_14
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__1: Cp_async_bulk_tensor_group_11
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__2: Cp_async_bulk_tensor_group_11
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__disabled: Cp_async_bulk_tensor_report_6
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_16bytes__8: Cp_async_bulk_tensor_report_6
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_16bytes__80: Cp_async_bulk_tensor_report_6
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_16bytes__8000: Cp_async_bulk_tensor_report_6
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_16bytes__80000000: Cp_async_bulk_tensor_report_6
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_element__ff: Cp_async_bulk_tensor_report_6
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     def override__global_address(self, dst: Name, box: Name, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cache_policy}` (PTX 8.6, sm_100 or later)
         """
 class Cp_async_bulk_tensor_L2_cache_hint_14:
     def __call__(self, dst: Name, box: Name, mbar: Name, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cache_policy}` (PTX 8.6, sm_100 or later)
         """
     def override__global_address(self, dst: Name, box: Name, mbar: Name, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cache_policy}` (PTX 8.6, sm_100 or later)
         """
 class Cp_async_bulk_tensor_group_11:
     def __call__(self, dst: Name, box: Name, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cache_policy}` (PTX 8.6, sm_100 or later)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_14
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     def override__global_address(self, dst: Name, box: Name, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cache_policy}` (PTX 8.6, sm_100 or later)
         """
 class Cp_async_bulk_tensor_report_6:
     def __call__(self, dst: Name, box: Name, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cache_policy}` (PTX 8.6, sm_100 or later)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_14
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__1: Cp_async_bulk_tensor_group_11
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__2: Cp_async_bulk_tensor_group_11
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     def override__global_address(self, dst: Name, box: Name, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cache_policy}` (PTX 8.6, sm_100 or later)
         """
 class Cp_async_bulk_tensor_dim:
@@ -1834,7 +1834,7 @@ class Cp_async_bulk_tensor_dim_global:
     shared__cta: Cp_async_bulk_tensor_shared_cta_5
 class Cp_async_bulk_tensor_shared_cta_5:
     bulk_group: Cp_async_bulk_tensor_bulk_group_2
-    """Copy a box of a tensor between global and shared memory with a tensor map.
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory.
     - `cp.async.bulk.tensor.dim.global.shared::cta{.tile}.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
     """
     im2col_no_offs: Cp_async_bulk_tensor_im2col_no_offs
@@ -1842,52 +1842,52 @@ class Cp_async_bulk_tensor_shared_cta_5:
     tile: Cp_async_bulk_tensor_tile_4
 class Cp_async_bulk_tensor_im2col_no_offs:
     bulk_group: Cp_async_bulk_tensor_bulk_group_4
-    """Copy a box of a tensor between global and shared memory with a tensor map.
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory.
     - `cp.async.bulk.tensor.dim.global.shared::cta.im2col_no_offs.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
     """
 class Cp_async_bulk_tensor_bulk_group_4:
     def __call__(self, box: Name, src: Name, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.global.shared::cta.im2col_no_offs.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_15
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     def override__global_address(self, box: Name, src: Name, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.global.shared::cta.im2col_no_offs.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
 class Cp_async_bulk_tensor_L2_cache_hint_15:
     def __call__(self, box: Name, src: Name, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.global.shared::cta.im2col_no_offs.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     def override__global_address(self, box: Name, src: Name, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.global.shared::cta.im2col_no_offs.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
 class Cp_async_bulk_tensor_im2col_no_offs_w:
     bulk_group: Cp_async_bulk_tensor_bulk_group_5
-    """Copy a box of a tensor between global and shared memory with a tensor map.
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory.
     - `cp.async.bulk.tensor.dim.global.shared::cta.im2col_no_offs::w.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 9.4, sm_107f and its family)
     """
 class Cp_async_bulk_tensor_bulk_group_5:
     def __call__(self, box: Name, src: Name, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.global.shared::cta.im2col_no_offs::w.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_16
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     def override__global_address(self, box: Name, src: Name, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.global.shared::cta.im2col_no_offs::w.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
 class Cp_async_bulk_tensor_L2_cache_hint_16:
     def __call__(self, box: Name, src: Name, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.global.shared::cta.im2col_no_offs::w.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
     def override__global_address(self, box: Name, src: Name, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.global.shared::cta.im2col_no_offs::w.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
 class Cp_async_bulk_tensor_shared_cluster_3:
@@ -1897,467 +1897,467 @@ class Cp_async_bulk_tensor_global_5:
     im2col__w: Cp_async_bulk_tensor_im2col_w
     im2col__w__128: Cp_async_bulk_tensor_im2col_w_128
     mbarrier__complete_tx__bytes: Cp_async_bulk_tensor_mbarrier_complete_tx_bytes_3
-    """Copy a box of a tensor between global and shared memory with a tensor map.
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory.
     - `cp.async.bulk.tensor.dim.shared::cluster.global{.tile}.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cta_mask}{, cache_policy}` (PTX 8.0, sm_90 or later)
     """
     tile: Cp_async_bulk_tensor_tile_5
 class Cp_async_bulk_tensor_im2col:
     mbarrier__complete_tx__bytes: Cp_async_bulk_tensor_mbarrier_complete_tx_bytes_7
-    """Copy a box of a tensor between global and shared memory with a tensor map.
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory.
     - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask}{, cache_policy}` (PTX 8.0, sm_90 or later)
     """
 class Cp_async_bulk_tensor_mbarrier_complete_tx_bytes_7:
     def __call__(self, dst: Name, box: Name, mbar: Name, info: Values, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask}{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_17
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__1: Cp_async_bulk_tensor_group_12
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__2: Cp_async_bulk_tensor_group_12
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__disabled: Cp_async_bulk_tensor_report_7
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_16bytes__8: Cp_async_bulk_tensor_report_7
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_16bytes__80: Cp_async_bulk_tensor_report_7
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_16bytes__8000: Cp_async_bulk_tensor_report_7
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_16bytes__80000000: Cp_async_bulk_tensor_report_7
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_element__ff: Cp_async_bulk_tensor_report_7
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     multicast__cluster: Cp_async_bulk_tensor_multicast_3
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     multicast__cluster__16b: Cp_async_bulk_tensor_multicast_3
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     multicast__cluster__32b: Cp_async_bulk_tensor_multicast_cluster_32b_4
-    """Copy a box of a tensor between global and shared memory with a tensor map.
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory.
     - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
     """
     def override__global_address(self, dst: Name, box: Name, mbar: Name, info: Values, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask}{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
 class Cp_async_bulk_tensor_L2_cache_hint_17:
     def __call__(self, dst: Name, box: Name, mbar: Name, info: Values, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask}{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     def override__global_address(self, dst: Name, box: Name, mbar: Name, info: Values, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask}{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
 class Cp_async_bulk_tensor_group_12:
     def __call__(self, dst: Name, box: Name, mbar: Name, info: Values, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask}{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_17
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     def override__global_address(self, dst: Name, box: Name, mbar: Name, info: Values, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask}{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
 class Cp_async_bulk_tensor_report_7:
     def __call__(self, dst: Name, box: Name, mbar: Name, info: Values, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask}{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_17
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__1: Cp_async_bulk_tensor_group_12
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__2: Cp_async_bulk_tensor_group_12
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     multicast__cluster: Cp_async_bulk_tensor_multicast_3
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     multicast__cluster__16b: Cp_async_bulk_tensor_multicast_3
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     multicast__cluster__32b: Cp_async_bulk_tensor_multicast_cluster_32b_4
-    """Copy a box of a tensor between global and shared memory with a tensor map.
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory.
     - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
     """
     def override__global_address(self, dst: Name, box: Name, mbar: Name, info: Values, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask}{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
 class Cp_async_bulk_tensor_multicast_3:
     def __call__(self, dst: Name, box: Name, mbar: Name, info: Values, cta_mask: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask}{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_18
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__1: Cp_async_bulk_tensor_group_13
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__2: Cp_async_bulk_tensor_group_13
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     def override__global_address(self, dst: Name, box: Name, mbar: Name, info: Values, cta_mask: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask}{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
 class Cp_async_bulk_tensor_L2_cache_hint_18:
     def __call__(self, dst: Name, box: Name, mbar: Name, info: Values, cta_mask: Value, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask}{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     def override__global_address(self, dst: Name, box: Name, mbar: Name, info: Values, cta_mask: Value, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask}{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
 class Cp_async_bulk_tensor_group_13:
     def __call__(self, dst: Name, box: Name, mbar: Name, info: Values, cta_mask: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask}{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_18
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     def override__global_address(self, dst: Name, box: Name, mbar: Name, info: Values, cta_mask: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask}{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
 class Cp_async_bulk_tensor_multicast_cluster_32b_4:
     def __call__(self, dst: Name, box: Name, mbar: Name, info: Values, cta_mask_32: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_19
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__1: Cp_async_bulk_tensor_group_14
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__2: Cp_async_bulk_tensor_group_14
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     def override__global_address(self, dst: Name, box: Name, mbar: Name, info: Values, cta_mask_32: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
 class Cp_async_bulk_tensor_L2_cache_hint_19:
     def __call__(self, dst: Name, box: Name, mbar: Name, info: Values, cta_mask_32: Value, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
     def override__global_address(self, dst: Name, box: Name, mbar: Name, info: Values, cta_mask_32: Value, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
 class Cp_async_bulk_tensor_group_14:
     def __call__(self, dst: Name, box: Name, mbar: Name, info: Values, cta_mask_32: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_19
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     def override__global_address(self, dst: Name, box: Name, mbar: Name, info: Values, cta_mask_32: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
 class Cp_async_bulk_tensor_im2col_w:
     mbarrier__complete_tx__bytes: Cp_async_bulk_tensor_mbarrier_complete_tx_bytes_8
-    """Copy a box of a tensor between global and shared memory with a tensor map.
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory.
     - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col::w.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask}{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
     """
 class Cp_async_bulk_tensor_mbarrier_complete_tx_bytes_8:
     def __call__(self, dst: Name, box: Name, mbar: Name, info: Values, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col::w.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask}{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_20
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__1: Cp_async_bulk_tensor_group_15
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__2: Cp_async_bulk_tensor_group_15
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__disabled: Cp_async_bulk_tensor_report_8
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_16bytes__8: Cp_async_bulk_tensor_report_8
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_16bytes__80: Cp_async_bulk_tensor_report_8
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_16bytes__8000: Cp_async_bulk_tensor_report_8
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_16bytes__80000000: Cp_async_bulk_tensor_report_8
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_element__ff: Cp_async_bulk_tensor_report_8
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     multicast__cluster: Cp_async_bulk_tensor_multicast_4
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     multicast__cluster__16b: Cp_async_bulk_tensor_multicast_4
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     multicast__cluster__32b: Cp_async_bulk_tensor_multicast_cluster_32b_5
-    """Copy a box of a tensor between global and shared memory with a tensor map.
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory.
     - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col::w.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
     """
     def override__global_address(self, dst: Name, box: Name, mbar: Name, info: Values, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col::w.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask}{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
 class Cp_async_bulk_tensor_L2_cache_hint_20:
     def __call__(self, dst: Name, box: Name, mbar: Name, info: Values, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col::w.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask}{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
     def override__global_address(self, dst: Name, box: Name, mbar: Name, info: Values, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col::w.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask}{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
 class Cp_async_bulk_tensor_group_15:
     def __call__(self, dst: Name, box: Name, mbar: Name, info: Values, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col::w.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask}{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_20
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     def override__global_address(self, dst: Name, box: Name, mbar: Name, info: Values, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col::w.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask}{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
 class Cp_async_bulk_tensor_report_8:
     def __call__(self, dst: Name, box: Name, mbar: Name, info: Values, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col::w.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask}{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_20
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__1: Cp_async_bulk_tensor_group_15
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__2: Cp_async_bulk_tensor_group_15
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     multicast__cluster: Cp_async_bulk_tensor_multicast_4
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     multicast__cluster__16b: Cp_async_bulk_tensor_multicast_4
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     multicast__cluster__32b: Cp_async_bulk_tensor_multicast_cluster_32b_5
-    """Copy a box of a tensor between global and shared memory with a tensor map.
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory.
     - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col::w.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
     """
     def override__global_address(self, dst: Name, box: Name, mbar: Name, info: Values, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col::w.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask}{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
 class Cp_async_bulk_tensor_multicast_4:
     def __call__(self, dst: Name, box: Name, mbar: Name, info: Values, cta_mask: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col::w.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask}{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_21
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__1: Cp_async_bulk_tensor_group_16
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__2: Cp_async_bulk_tensor_group_16
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     def override__global_address(self, dst: Name, box: Name, mbar: Name, info: Values, cta_mask: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col::w.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask}{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
 class Cp_async_bulk_tensor_L2_cache_hint_21:
     def __call__(self, dst: Name, box: Name, mbar: Name, info: Values, cta_mask: Value, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col::w.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask}{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
     def override__global_address(self, dst: Name, box: Name, mbar: Name, info: Values, cta_mask: Value, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col::w.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask}{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
 class Cp_async_bulk_tensor_group_16:
     def __call__(self, dst: Name, box: Name, mbar: Name, info: Values, cta_mask: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col::w.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask}{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_21
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     def override__global_address(self, dst: Name, box: Name, mbar: Name, info: Values, cta_mask: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col::w.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask}{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
 class Cp_async_bulk_tensor_multicast_cluster_32b_5:
     def __call__(self, dst: Name, box: Name, mbar: Name, info: Values, cta_mask_32: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col::w.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_22
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__1: Cp_async_bulk_tensor_group_17
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__2: Cp_async_bulk_tensor_group_17
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     def override__global_address(self, dst: Name, box: Name, mbar: Name, info: Values, cta_mask_32: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col::w.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
 class Cp_async_bulk_tensor_L2_cache_hint_22:
     def __call__(self, dst: Name, box: Name, mbar: Name, info: Values, cta_mask_32: Value, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col::w.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
     def override__global_address(self, dst: Name, box: Name, mbar: Name, info: Values, cta_mask_32: Value, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col::w.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
 class Cp_async_bulk_tensor_group_17:
     def __call__(self, dst: Name, box: Name, mbar: Name, info: Values, cta_mask_32: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col::w.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_22
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     def override__global_address(self, dst: Name, box: Name, mbar: Name, info: Values, cta_mask_32: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col::w.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
 class Cp_async_bulk_tensor_im2col_w_128:
     mbarrier__complete_tx__bytes: Cp_async_bulk_tensor_mbarrier_complete_tx_bytes_9
-    """Copy a box of a tensor between global and shared memory with a tensor map.
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory.
     - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col::w::128.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask}{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
     """
 class Cp_async_bulk_tensor_mbarrier_complete_tx_bytes_9:
     def __call__(self, dst: Name, box: Name, mbar: Name, info: Values, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col::w::128.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask}{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_23
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__1: Cp_async_bulk_tensor_group_18
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__2: Cp_async_bulk_tensor_group_18
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__disabled: Cp_async_bulk_tensor_report_9
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_16bytes__8: Cp_async_bulk_tensor_report_9
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_16bytes__80: Cp_async_bulk_tensor_report_9
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_16bytes__8000: Cp_async_bulk_tensor_report_9
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_16bytes__80000000: Cp_async_bulk_tensor_report_9
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_element__ff: Cp_async_bulk_tensor_report_9
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     multicast__cluster: Cp_async_bulk_tensor_multicast_5
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     multicast__cluster__16b: Cp_async_bulk_tensor_multicast_5
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     multicast__cluster__32b: Cp_async_bulk_tensor_multicast_cluster_32b_6
-    """Copy a box of a tensor between global and shared memory with a tensor map.
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory.
     - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col::w::128.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
     """
     def override__global_address(self, dst: Name, box: Name, mbar: Name, info: Values, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col::w::128.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask}{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
 class Cp_async_bulk_tensor_L2_cache_hint_23:
     def __call__(self, dst: Name, box: Name, mbar: Name, info: Values, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col::w::128.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask}{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
     def override__global_address(self, dst: Name, box: Name, mbar: Name, info: Values, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col::w::128.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask}{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
 class Cp_async_bulk_tensor_group_18:
     def __call__(self, dst: Name, box: Name, mbar: Name, info: Values, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col::w::128.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask}{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_23
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     def override__global_address(self, dst: Name, box: Name, mbar: Name, info: Values, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col::w::128.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask}{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
 class Cp_async_bulk_tensor_report_9:
     def __call__(self, dst: Name, box: Name, mbar: Name, info: Values, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col::w::128.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask}{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_23
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__1: Cp_async_bulk_tensor_group_18
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__2: Cp_async_bulk_tensor_group_18
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     multicast__cluster: Cp_async_bulk_tensor_multicast_5
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     multicast__cluster__16b: Cp_async_bulk_tensor_multicast_5
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     multicast__cluster__32b: Cp_async_bulk_tensor_multicast_cluster_32b_6
-    """Copy a box of a tensor between global and shared memory with a tensor map.
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory.
     - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col::w::128.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
     """
     def override__global_address(self, dst: Name, box: Name, mbar: Name, info: Values, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col::w::128.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask}{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
 class Cp_async_bulk_tensor_multicast_5:
     def __call__(self, dst: Name, box: Name, mbar: Name, info: Values, cta_mask: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col::w::128.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask}{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_24
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__1: Cp_async_bulk_tensor_group_19
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__2: Cp_async_bulk_tensor_group_19
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     def override__global_address(self, dst: Name, box: Name, mbar: Name, info: Values, cta_mask: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col::w::128.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask}{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
 class Cp_async_bulk_tensor_L2_cache_hint_24:
     def __call__(self, dst: Name, box: Name, mbar: Name, info: Values, cta_mask: Value, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col::w::128.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask}{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
     def override__global_address(self, dst: Name, box: Name, mbar: Name, info: Values, cta_mask: Value, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col::w::128.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask}{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
 class Cp_async_bulk_tensor_group_19:
     def __call__(self, dst: Name, box: Name, mbar: Name, info: Values, cta_mask: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col::w::128.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask}{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_24
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     def override__global_address(self, dst: Name, box: Name, mbar: Name, info: Values, cta_mask: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col::w::128.mbarrier::complete_tx::bytes{.report}{.multicast}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask}{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
 class Cp_async_bulk_tensor_multicast_cluster_32b_6:
     def __call__(self, dst: Name, box: Name, mbar: Name, info: Values, cta_mask_32: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col::w::128.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_25
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__1: Cp_async_bulk_tensor_group_20
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__2: Cp_async_bulk_tensor_group_20
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     def override__global_address(self, dst: Name, box: Name, mbar: Name, info: Values, cta_mask_32: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col::w::128.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
 class Cp_async_bulk_tensor_L2_cache_hint_25:
     def __call__(self, dst: Name, box: Name, mbar: Name, info: Values, cta_mask_32: Value, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col::w::128.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
     def override__global_address(self, dst: Name, box: Name, mbar: Name, info: Values, cta_mask_32: Value, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col::w::128.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
 class Cp_async_bulk_tensor_group_20:
     def __call__(self, dst: Name, box: Name, mbar: Name, info: Values, cta_mask_32: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col::w::128.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_25
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     def override__global_address(self, dst: Name, box: Name, mbar: Name, info: Values, cta_mask_32: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cluster.global.im2col::w::128.mbarrier::complete_tx::bytes{.report}.multicast::cluster::32b{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cta_mask_32}{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
 class Cp_async_bulk_tensor_shared_cta_6:
@@ -2367,222 +2367,222 @@ class Cp_async_bulk_tensor_global_6:
     im2col__w: Cp_async_bulk_tensor_im2col_w_2
     im2col__w__128: Cp_async_bulk_tensor_im2col_w_128_2
     mbarrier__complete_tx__bytes: Cp_async_bulk_tensor_mbarrier_complete_tx_bytes_5
-    """Copy a box of a tensor between global and shared memory with a tensor map.
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory.
     - `cp.async.bulk.tensor.dim.shared::cta.global{.tile}.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar]{, cache_policy}` (PTX 8.6, sm_90 or later)
     """
     tile: Cp_async_bulk_tensor_tile_6
 class Cp_async_bulk_tensor_im2col_2:
     mbarrier__complete_tx__bytes: Cp_async_bulk_tensor_mbarrier_complete_tx_bytes_10
-    """Copy a box of a tensor between global and shared memory with a tensor map.
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory.
     - `cp.async.bulk.tensor.dim.shared::cta.global.im2col.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cache_policy}` (PTX 8.6, sm_90 or later)
     """
 class Cp_async_bulk_tensor_mbarrier_complete_tx_bytes_10:
     def __call__(self, dst: Name, box: Name, mbar: Name, info: Values, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cta.global.im2col.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cache_policy}` (PTX 8.6, sm_90 or later)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_26
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__1: Cp_async_bulk_tensor_group_21
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__2: Cp_async_bulk_tensor_group_21
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__disabled: Cp_async_bulk_tensor_report_10
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_16bytes__8: Cp_async_bulk_tensor_report_10
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_16bytes__80: Cp_async_bulk_tensor_report_10
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_16bytes__8000: Cp_async_bulk_tensor_report_10
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_16bytes__80000000: Cp_async_bulk_tensor_report_10
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_element__ff: Cp_async_bulk_tensor_report_10
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     def override__global_address(self, dst: Name, box: Name, mbar: Name, info: Values, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cta.global.im2col.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cache_policy}` (PTX 8.6, sm_90 or later)
         """
 class Cp_async_bulk_tensor_L2_cache_hint_26:
     def __call__(self, dst: Name, box: Name, mbar: Name, info: Values, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cta.global.im2col.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cache_policy}` (PTX 8.6, sm_90 or later)
         """
     def override__global_address(self, dst: Name, box: Name, mbar: Name, info: Values, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cta.global.im2col.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cache_policy}` (PTX 8.6, sm_90 or later)
         """
 class Cp_async_bulk_tensor_group_21:
     def __call__(self, dst: Name, box: Name, mbar: Name, info: Values, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cta.global.im2col.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cache_policy}` (PTX 8.6, sm_90 or later)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_26
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     def override__global_address(self, dst: Name, box: Name, mbar: Name, info: Values, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cta.global.im2col.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cache_policy}` (PTX 8.6, sm_90 or later)
         """
 class Cp_async_bulk_tensor_report_10:
     def __call__(self, dst: Name, box: Name, mbar: Name, info: Values, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cta.global.im2col.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cache_policy}` (PTX 8.6, sm_90 or later)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_26
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__1: Cp_async_bulk_tensor_group_21
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__2: Cp_async_bulk_tensor_group_21
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     def override__global_address(self, dst: Name, box: Name, mbar: Name, info: Values, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cta.global.im2col.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cache_policy}` (PTX 8.6, sm_90 or later)
         """
 class Cp_async_bulk_tensor_im2col_w_2:
     mbarrier__complete_tx__bytes: Cp_async_bulk_tensor_mbarrier_complete_tx_bytes_11
-    """Copy a box of a tensor between global and shared memory with a tensor map.
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory.
     - `cp.async.bulk.tensor.dim.shared::cta.global.im2col::w.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cache_policy}` (PTX 8.6, sm_100 or later)
     """
 class Cp_async_bulk_tensor_mbarrier_complete_tx_bytes_11:
     def __call__(self, dst: Name, box: Name, mbar: Name, info: Values, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cta.global.im2col::w.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cache_policy}` (PTX 8.6, sm_100 or later)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_27
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__1: Cp_async_bulk_tensor_group_22
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__2: Cp_async_bulk_tensor_group_22
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__disabled: Cp_async_bulk_tensor_report_11
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_16bytes__8: Cp_async_bulk_tensor_report_11
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_16bytes__80: Cp_async_bulk_tensor_report_11
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_16bytes__8000: Cp_async_bulk_tensor_report_11
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_16bytes__80000000: Cp_async_bulk_tensor_report_11
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_element__ff: Cp_async_bulk_tensor_report_11
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     def override__global_address(self, dst: Name, box: Name, mbar: Name, info: Values, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cta.global.im2col::w.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cache_policy}` (PTX 8.6, sm_100 or later)
         """
 class Cp_async_bulk_tensor_L2_cache_hint_27:
     def __call__(self, dst: Name, box: Name, mbar: Name, info: Values, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cta.global.im2col::w.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cache_policy}` (PTX 8.6, sm_100 or later)
         """
     def override__global_address(self, dst: Name, box: Name, mbar: Name, info: Values, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cta.global.im2col::w.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cache_policy}` (PTX 8.6, sm_100 or later)
         """
 class Cp_async_bulk_tensor_group_22:
     def __call__(self, dst: Name, box: Name, mbar: Name, info: Values, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cta.global.im2col::w.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cache_policy}` (PTX 8.6, sm_100 or later)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_27
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     def override__global_address(self, dst: Name, box: Name, mbar: Name, info: Values, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cta.global.im2col::w.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cache_policy}` (PTX 8.6, sm_100 or later)
         """
 class Cp_async_bulk_tensor_report_11:
     def __call__(self, dst: Name, box: Name, mbar: Name, info: Values, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cta.global.im2col::w.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cache_policy}` (PTX 8.6, sm_100 or later)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_27
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__1: Cp_async_bulk_tensor_group_22
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__2: Cp_async_bulk_tensor_group_22
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     def override__global_address(self, dst: Name, box: Name, mbar: Name, info: Values, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cta.global.im2col::w.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cache_policy}` (PTX 8.6, sm_100 or later)
         """
 class Cp_async_bulk_tensor_im2col_w_128_2:
     mbarrier__complete_tx__bytes: Cp_async_bulk_tensor_mbarrier_complete_tx_bytes_12
-    """Copy a box of a tensor between global and shared memory with a tensor map.
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory.
     - `cp.async.bulk.tensor.dim.shared::cta.global.im2col::w::128.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
     """
 class Cp_async_bulk_tensor_mbarrier_complete_tx_bytes_12:
     def __call__(self, dst: Name, box: Name, mbar: Name, info: Values, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cta.global.im2col::w::128.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_28
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__1: Cp_async_bulk_tensor_group_23
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__2: Cp_async_bulk_tensor_group_23
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__disabled: Cp_async_bulk_tensor_report_12
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_16bytes__8: Cp_async_bulk_tensor_report_12
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_16bytes__80: Cp_async_bulk_tensor_report_12
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_16bytes__8000: Cp_async_bulk_tensor_report_12
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_16bytes__80000000: Cp_async_bulk_tensor_report_12
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     mbarrier__report__validity__per_element__ff: Cp_async_bulk_tensor_report_12
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     def override__global_address(self, dst: Name, box: Name, mbar: Name, info: Values, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cta.global.im2col::w::128.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
 class Cp_async_bulk_tensor_L2_cache_hint_28:
     def __call__(self, dst: Name, box: Name, mbar: Name, info: Values, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cta.global.im2col::w::128.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
     def override__global_address(self, dst: Name, box: Name, mbar: Name, info: Values, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cta.global.im2col::w::128.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
 class Cp_async_bulk_tensor_group_23:
     def __call__(self, dst: Name, box: Name, mbar: Name, info: Values, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cta.global.im2col::w::128.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_28
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     def override__global_address(self, dst: Name, box: Name, mbar: Name, info: Values, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cta.global.im2col::w::128.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
 class Cp_async_bulk_tensor_report_12:
     def __call__(self, dst: Name, box: Name, mbar: Name, info: Values, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cta.global.im2col::w::128.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
     L2__cache_hint: Cp_async_bulk_tensor_L2_cache_hint_28
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__1: Cp_async_bulk_tensor_group_23
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     cta_group__2: Cp_async_bulk_tensor_group_23
-    """Copy a box of a tensor between global and shared memory with a tensor map."""
+    """Copy a box of a tensor, described by a tensor map, between global and shared memory."""
     def override__global_address(self, dst: Name, box: Name, mbar: Name, info: Values, /, *, pred: Guard = None) -> None:
-        """Copy a box of a tensor between global and shared memory with a tensor map.
+        """Copy a box of a tensor, described by a tensor map, between global and shared memory.
         - `cp.async.bulk.tensor.dim.shared::cta.global.im2col::w::128.mbarrier::complete_tx::bytes{.report}{.group}{.hint}{.override::global_address} [dst], [box], [mbar], info{, cache_policy}` (PTX 8.6, sm_100f or sm_110f and their families)
         """
 class Cp_async_bulk_wait_group:
     def __call__(self, n: Constant, /, *, pred: Guard = None) -> None:
-        """Wait until at most n of the latest bulk groups are pending.
+        """Wait until at most n of the thread's latest bulk async-groups are pending.
         - `cp.async.bulk.wait_group{.read} n` (PTX 8.0, sm_90 or later)
         """
     def read(self, n: Constant, /, *, pred: Guard = None) -> None:
-        """Wait until at most n of the latest bulk groups are pending.
+        """Wait until at most n of the thread's latest bulk async-groups are pending.
         - `cp.async.bulk.wait_group{.read} n` (PTX 8.0, sm_90 or later)
         """
     def sync_restrict__proxy__async(self, n: Constant, /, *, pred: Guard = None) -> None:
-        """Wait until at most n of the latest bulk groups are pending.
+        """Wait until at most n of the thread's latest bulk async-groups are pending.
         - `cp.async.bulk.wait_group.sync_restrict::proxy::async n` (PTX 9.5, sm_90 or later)
         """
 class Cp_async_bulk_weak:
@@ -2754,34 +2754,34 @@ class Cp_async_bulk_report_6:
         """
 class Cp_reduce:
     async_: Cp_reduce_async
-    """- `cp.reduce.async.bulk`: Perform an element-wise reduction of contiguous memory, asynchronously.
-    - `cp.reduce.async.bulk.tensor`: Perform a reduction of a box in shared memory on a tensor in global memory.
+    """- `cp.reduce.async.bulk`: Reduce contiguous memory element-wise into other contiguous memory, asynchronously.
+    - `cp.reduce.async.bulk.tensor`: Reduce a box in shared memory into a tensor in global memory, element-wise.
     """
 class Cp_reduce_async:
     bulk: Cp_reduce_async_bulk
-    """- `cp.reduce.async.bulk`: Perform an element-wise reduction of contiguous memory, asynchronously.
-    - `cp.reduce.async.bulk.tensor`: Perform a reduction of a box in shared memory on a tensor in global memory.
+    """- `cp.reduce.async.bulk`: Reduce contiguous memory element-wise into other contiguous memory, asynchronously.
+    - `cp.reduce.async.bulk.tensor`: Reduce a box in shared memory into a tensor in global memory, element-wise.
     """
 class Cp_reduce_async_bulk:
     global_: Cp_reduce_async_bulk_global
-    """Perform an element-wise reduction of contiguous memory, asynchronously.
+    """Reduce contiguous memory element-wise into other contiguous memory, asynchronously.
     - `cp.reduce.async.bulk.global.shared::cta.bulk_group{.hint}.op.type [dst], [src], size{, cache_policy}` (PTX 8.0, sm_90 or later)
     - `cp.reduce.async.bulk.global.shared::cta.bulk_group{.hint}.op.noftz.type [dst], [src], size{, cache_policy}` (PTX 8.0, sm_90 or later)
     - `cp.reduce.async.bulk.global.shared::cta.bulk_group{.hint}.op.noftz.type [dst], [src], size{, cache_policy}` (PTX 9.4, sm_90 or later)
     """
     relaxed: Cp_reduce_async_bulk_relaxed
-    """Perform an element-wise reduction of contiguous memory, asynchronously.
+    """Reduce contiguous memory element-wise into other contiguous memory, asynchronously.
     - `cp.reduce.async.bulk.relaxed.scope.global.shared::cta.bulk_group{.hint}.op.type [dst], [src], size{, cache_policy}` (PTX 9.3, sm_90 or later)
     - `cp.reduce.async.bulk.relaxed.scope.global.shared::cta.bulk_group{.hint}.op.noftz.type [dst], [src], size{, cache_policy}` (PTX 9.3, sm_90 or later)
     - `cp.reduce.async.bulk.relaxed.near.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.op.type [dst], [src], size, [mbar]` (PTX 9.3, sm_90 or later)
     - and 1 more forms
     """
     shared__cluster: Cp_reduce_async_bulk_shared_cluster_2
-    """Perform an element-wise reduction of contiguous memory, asynchronously.
+    """Reduce contiguous memory element-wise into other contiguous memory, asynchronously.
     - `cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.op.type [dst], [src], size, [mbar]` (PTX 8.0, sm_90 or later)
     """
     tensor: Cp_reduce_async_bulk_tensor
-    """Perform a reduction of a box in shared memory on a tensor in global memory.
+    """Reduce a box in shared memory into a tensor in global memory, element-wise.
     - `cp.reduce.async.bulk.tensor.dim.global.shared::cta.op{.tile}.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
     - `cp.reduce.async.bulk.tensor.dim.global.shared::cta.op.im2col_no_offs.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
     - `cp.reduce.async.bulk.tensor.dim.global.shared::cta.op.im2col_no_offs::w.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 9.4, sm_107f and its family)
@@ -2812,7 +2812,7 @@ class Cp_reduce_async_bulk_L2_cache_hint:
     xor: Cp_reduce_async_bulk_op
 class Cp_reduce_async_bulk_add:
     def f32(self, dst: Name, src: Name, size: Value, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Perform an element-wise reduction of contiguous memory, asynchronously.
+        """Reduce contiguous memory element-wise into other contiguous memory, asynchronously.
         - `cp.reduce.async.bulk.global.shared::cta.bulk_group{.hint}.op.type [dst], [src], size{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     f64 = f32
@@ -2822,28 +2822,28 @@ class Cp_reduce_async_bulk_add:
     u64 = f32
 class Cp_reduce_async_bulk_noftz:
     def bf16(self, dst: Name, src: Name, size: Value, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Perform an element-wise reduction of contiguous memory, asynchronously.
+        """Reduce contiguous memory element-wise into other contiguous memory, asynchronously.
         - `cp.reduce.async.bulk.global.shared::cta.bulk_group{.hint}.op.noftz.type [dst], [src], size{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     f16 = bf16
     def f32(self, dst: Name, src: Name, size: Value, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Perform an element-wise reduction of contiguous memory, asynchronously.
+        """Reduce contiguous memory element-wise into other contiguous memory, asynchronously.
         - `cp.reduce.async.bulk.global.shared::cta.bulk_group{.hint}.op.noftz.type [dst], [src], size{, cache_policy}` (PTX 9.4, sm_90 or later)
         """
 class Cp_reduce_async_bulk_op:
     def b32(self, dst: Name, src: Name, size: Value, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Perform an element-wise reduction of contiguous memory, asynchronously.
+        """Reduce contiguous memory element-wise into other contiguous memory, asynchronously.
         - `cp.reduce.async.bulk.global.shared::cta.bulk_group{.hint}.op.type [dst], [src], size{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     b64 = b32
 class Cp_reduce_async_bulk_op_2:
     def u32(self, dst: Name, src: Name, size: Value, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Perform an element-wise reduction of contiguous memory, asynchronously.
+        """Reduce contiguous memory element-wise into other contiguous memory, asynchronously.
         - `cp.reduce.async.bulk.global.shared::cta.bulk_group{.hint}.op.type [dst], [src], size{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
 class Cp_reduce_async_bulk_op_3:
     def bf16(self, dst: Name, src: Name, size: Value, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Perform an element-wise reduction of contiguous memory, asynchronously.
+        """Reduce contiguous memory element-wise into other contiguous memory, asynchronously.
         - `cp.reduce.async.bulk.global.shared::cta.bulk_group{.hint}.op.type [dst], [src], size{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     f16 = bf16
@@ -2853,7 +2853,7 @@ class Cp_reduce_async_bulk_op_3:
     u64 = bf16
 class Cp_reduce_async_bulk_add_2:
     def f32(self, dst: Name, src: Name, size: Value, /, *, pred: Guard = None) -> None:
-        """Perform an element-wise reduction of contiguous memory, asynchronously.
+        """Reduce contiguous memory element-wise into other contiguous memory, asynchronously.
         - `cp.reduce.async.bulk.global.shared::cta.bulk_group{.hint}.op.type [dst], [src], size{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     f64 = f32
@@ -2863,28 +2863,28 @@ class Cp_reduce_async_bulk_add_2:
     u64 = f32
 class Cp_reduce_async_bulk_noftz_2:
     def bf16(self, dst: Name, src: Name, size: Value, /, *, pred: Guard = None) -> None:
-        """Perform an element-wise reduction of contiguous memory, asynchronously.
+        """Reduce contiguous memory element-wise into other contiguous memory, asynchronously.
         - `cp.reduce.async.bulk.global.shared::cta.bulk_group{.hint}.op.noftz.type [dst], [src], size{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     f16 = bf16
     def f32(self, dst: Name, src: Name, size: Value, /, *, pred: Guard = None) -> None:
-        """Perform an element-wise reduction of contiguous memory, asynchronously.
+        """Reduce contiguous memory element-wise into other contiguous memory, asynchronously.
         - `cp.reduce.async.bulk.global.shared::cta.bulk_group{.hint}.op.noftz.type [dst], [src], size{, cache_policy}` (PTX 9.4, sm_90 or later)
         """
 class Cp_reduce_async_bulk_op_4:
     def b32(self, dst: Name, src: Name, size: Value, /, *, pred: Guard = None) -> None:
-        """Perform an element-wise reduction of contiguous memory, asynchronously.
+        """Reduce contiguous memory element-wise into other contiguous memory, asynchronously.
         - `cp.reduce.async.bulk.global.shared::cta.bulk_group{.hint}.op.type [dst], [src], size{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     b64 = b32
 class Cp_reduce_async_bulk_op_5:
     def u32(self, dst: Name, src: Name, size: Value, /, *, pred: Guard = None) -> None:
-        """Perform an element-wise reduction of contiguous memory, asynchronously.
+        """Reduce contiguous memory element-wise into other contiguous memory, asynchronously.
         - `cp.reduce.async.bulk.global.shared::cta.bulk_group{.hint}.op.type [dst], [src], size{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
 class Cp_reduce_async_bulk_op_6:
     def bf16(self, dst: Name, src: Name, size: Value, /, *, pred: Guard = None) -> None:
-        """Perform an element-wise reduction of contiguous memory, asynchronously.
+        """Reduce contiguous memory element-wise into other contiguous memory, asynchronously.
         - `cp.reduce.async.bulk.global.shared::cta.bulk_group{.hint}.op.type [dst], [src], size{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     f16 = bf16
@@ -2925,7 +2925,7 @@ class Cp_reduce_async_bulk_L2_cache_hint_2:
     xor: Cp_reduce_async_bulk_op_7
 class Cp_reduce_async_bulk_add_3:
     def f32(self, dst: Name, src: Name, size: Value, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Perform an element-wise reduction of contiguous memory, asynchronously.
+        """Reduce contiguous memory element-wise into other contiguous memory, asynchronously.
         - `cp.reduce.async.bulk.relaxed.scope.global.shared::cta.bulk_group{.hint}.op.type [dst], [src], size{, cache_policy}` (PTX 9.3, sm_90 or later)
         """
     f64 = f32
@@ -2935,28 +2935,28 @@ class Cp_reduce_async_bulk_add_3:
     u64 = f32
 class Cp_reduce_async_bulk_noftz_3:
     def bf16(self, dst: Name, src: Name, size: Value, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Perform an element-wise reduction of contiguous memory, asynchronously.
+        """Reduce contiguous memory element-wise into other contiguous memory, asynchronously.
         - `cp.reduce.async.bulk.relaxed.scope.global.shared::cta.bulk_group{.hint}.op.noftz.type [dst], [src], size{, cache_policy}` (PTX 9.3, sm_90 or later)
         """
     f16 = bf16
     def f32(self, dst: Name, src: Name, size: Value, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Perform an element-wise reduction of contiguous memory, asynchronously.
+        """Reduce contiguous memory element-wise into other contiguous memory, asynchronously.
         - `cp.reduce.async.bulk.relaxed.scope.global.shared::cta.bulk_group{.hint}.op.noftz.type [dst], [src], size{, cache_policy}` (PTX 9.4, sm_90 or later)
         """
 class Cp_reduce_async_bulk_op_7:
     def b32(self, dst: Name, src: Name, size: Value, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Perform an element-wise reduction of contiguous memory, asynchronously.
+        """Reduce contiguous memory element-wise into other contiguous memory, asynchronously.
         - `cp.reduce.async.bulk.relaxed.scope.global.shared::cta.bulk_group{.hint}.op.type [dst], [src], size{, cache_policy}` (PTX 9.3, sm_90 or later)
         """
     b64 = b32
 class Cp_reduce_async_bulk_op_8:
     def u32(self, dst: Name, src: Name, size: Value, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Perform an element-wise reduction of contiguous memory, asynchronously.
+        """Reduce contiguous memory element-wise into other contiguous memory, asynchronously.
         - `cp.reduce.async.bulk.relaxed.scope.global.shared::cta.bulk_group{.hint}.op.type [dst], [src], size{, cache_policy}` (PTX 9.3, sm_90 or later)
         """
 class Cp_reduce_async_bulk_op_9:
     def bf16(self, dst: Name, src: Name, size: Value, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Perform an element-wise reduction of contiguous memory, asynchronously.
+        """Reduce contiguous memory element-wise into other contiguous memory, asynchronously.
         - `cp.reduce.async.bulk.relaxed.scope.global.shared::cta.bulk_group{.hint}.op.type [dst], [src], size{, cache_policy}` (PTX 9.3, sm_90 or later)
         """
     f16 = bf16
@@ -2966,7 +2966,7 @@ class Cp_reduce_async_bulk_op_9:
     u64 = bf16
 class Cp_reduce_async_bulk_add_4:
     def f32(self, dst: Name, src: Name, size: Value, /, *, pred: Guard = None) -> None:
-        """Perform an element-wise reduction of contiguous memory, asynchronously.
+        """Reduce contiguous memory element-wise into other contiguous memory, asynchronously.
         - `cp.reduce.async.bulk.relaxed.scope.global.shared::cta.bulk_group{.hint}.op.type [dst], [src], size{, cache_policy}` (PTX 9.3, sm_90 or later)
         """
     f64 = f32
@@ -2976,28 +2976,28 @@ class Cp_reduce_async_bulk_add_4:
     u64 = f32
 class Cp_reduce_async_bulk_noftz_4:
     def bf16(self, dst: Name, src: Name, size: Value, /, *, pred: Guard = None) -> None:
-        """Perform an element-wise reduction of contiguous memory, asynchronously.
+        """Reduce contiguous memory element-wise into other contiguous memory, asynchronously.
         - `cp.reduce.async.bulk.relaxed.scope.global.shared::cta.bulk_group{.hint}.op.noftz.type [dst], [src], size{, cache_policy}` (PTX 9.3, sm_90 or later)
         """
     f16 = bf16
     def f32(self, dst: Name, src: Name, size: Value, /, *, pred: Guard = None) -> None:
-        """Perform an element-wise reduction of contiguous memory, asynchronously.
+        """Reduce contiguous memory element-wise into other contiguous memory, asynchronously.
         - `cp.reduce.async.bulk.relaxed.scope.global.shared::cta.bulk_group{.hint}.op.noftz.type [dst], [src], size{, cache_policy}` (PTX 9.4, sm_90 or later)
         """
 class Cp_reduce_async_bulk_op_10:
     def b32(self, dst: Name, src: Name, size: Value, /, *, pred: Guard = None) -> None:
-        """Perform an element-wise reduction of contiguous memory, asynchronously.
+        """Reduce contiguous memory element-wise into other contiguous memory, asynchronously.
         - `cp.reduce.async.bulk.relaxed.scope.global.shared::cta.bulk_group{.hint}.op.type [dst], [src], size{, cache_policy}` (PTX 9.3, sm_90 or later)
         """
     b64 = b32
 class Cp_reduce_async_bulk_op_11:
     def u32(self, dst: Name, src: Name, size: Value, /, *, pred: Guard = None) -> None:
-        """Perform an element-wise reduction of contiguous memory, asynchronously.
+        """Reduce contiguous memory element-wise into other contiguous memory, asynchronously.
         - `cp.reduce.async.bulk.relaxed.scope.global.shared::cta.bulk_group{.hint}.op.type [dst], [src], size{, cache_policy}` (PTX 9.3, sm_90 or later)
         """
 class Cp_reduce_async_bulk_op_12:
     def bf16(self, dst: Name, src: Name, size: Value, /, *, pred: Guard = None) -> None:
-        """Perform an element-wise reduction of contiguous memory, asynchronously.
+        """Reduce contiguous memory element-wise into other contiguous memory, asynchronously.
         - `cp.reduce.async.bulk.relaxed.scope.global.shared::cta.bulk_group{.hint}.op.type [dst], [src], size{, cache_policy}` (PTX 9.3, sm_90 or later)
         """
     f16 = bf16
@@ -3020,24 +3020,24 @@ class Cp_reduce_async_bulk_mbarrier_complete_tx_bytes:
     xor: Cp_reduce_async_bulk_op_13
 class Cp_reduce_async_bulk_add_5:
     def s32(self, dst: Name, src: Name, size: Value, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Perform an element-wise reduction of contiguous memory, asynchronously.
+        """Reduce contiguous memory element-wise into other contiguous memory, asynchronously.
         - `cp.reduce.async.bulk.relaxed.near.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.op.type [dst], [src], size, [mbar]` (PTX 9.3, sm_90 or later)
         """
     u32 = s32
     u64 = s32
 class Cp_reduce_async_bulk_op_13:
     def b32(self, dst: Name, src: Name, size: Value, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Perform an element-wise reduction of contiguous memory, asynchronously.
+        """Reduce contiguous memory element-wise into other contiguous memory, asynchronously.
         - `cp.reduce.async.bulk.relaxed.near.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.op.type [dst], [src], size, [mbar]` (PTX 9.3, sm_90 or later)
         """
 class Cp_reduce_async_bulk_op_14:
     def u32(self, dst: Name, src: Name, size: Value, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Perform an element-wise reduction of contiguous memory, asynchronously.
+        """Reduce contiguous memory element-wise into other contiguous memory, asynchronously.
         - `cp.reduce.async.bulk.relaxed.near.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.op.type [dst], [src], size, [mbar]` (PTX 9.3, sm_90 or later)
         """
 class Cp_reduce_async_bulk_op_15:
     def s32(self, dst: Name, src: Name, size: Value, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Perform an element-wise reduction of contiguous memory, asynchronously.
+        """Reduce contiguous memory element-wise into other contiguous memory, asynchronously.
         - `cp.reduce.async.bulk.relaxed.near.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.op.type [dst], [src], size, [mbar]` (PTX 9.3, sm_90 or later)
         """
     u32 = s32
@@ -3058,24 +3058,24 @@ class Cp_reduce_async_bulk_mbarrier_complete_tx_bytes_2:
     xor: Cp_reduce_async_bulk_op_16
 class Cp_reduce_async_bulk_add_6:
     def s32(self, dst: Name, src: Name, size: Value, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Perform an element-wise reduction of contiguous memory, asynchronously.
+        """Reduce contiguous memory element-wise into other contiguous memory, asynchronously.
         - `cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.op.type [dst], [src], size, [mbar]` (PTX 8.0, sm_90 or later)
         """
     u32 = s32
     u64 = s32
 class Cp_reduce_async_bulk_op_16:
     def b32(self, dst: Name, src: Name, size: Value, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Perform an element-wise reduction of contiguous memory, asynchronously.
+        """Reduce contiguous memory element-wise into other contiguous memory, asynchronously.
         - `cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.op.type [dst], [src], size, [mbar]` (PTX 8.0, sm_90 or later)
         """
 class Cp_reduce_async_bulk_op_17:
     def u32(self, dst: Name, src: Name, size: Value, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Perform an element-wise reduction of contiguous memory, asynchronously.
+        """Reduce contiguous memory element-wise into other contiguous memory, asynchronously.
         - `cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.op.type [dst], [src], size, [mbar]` (PTX 8.0, sm_90 or later)
         """
 class Cp_reduce_async_bulk_op_18:
     def s32(self, dst: Name, src: Name, size: Value, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Perform an element-wise reduction of contiguous memory, asynchronously.
+        """Reduce contiguous memory element-wise into other contiguous memory, asynchronously.
         - `cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.op.type [dst], [src], size, [mbar]` (PTX 8.0, sm_90 or later)
         """
     u32 = s32
@@ -3100,47 +3100,47 @@ class Cp_reduce_async_bulk_tensor_shared_cta:
     xor: Cp_reduce_async_bulk_tensor_op
 class Cp_reduce_async_bulk_tensor_op:
     bulk_group: Cp_reduce_async_bulk_tensor_bulk_group
-    """Perform a reduction of a box in shared memory on a tensor in global memory.
+    """Reduce a box in shared memory into a tensor in global memory, element-wise.
     - `cp.reduce.async.bulk.tensor.dim.global.shared::cta.op{.tile}.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
     """
     tile: Cp_reduce_async_bulk_tensor_tile
 class Cp_reduce_async_bulk_tensor_bulk_group:
     def __call__(self, box: Name, src: Name, /, *, pred: Guard = None) -> None:
-        """Perform a reduction of a box in shared memory on a tensor in global memory.
+        """Reduce a box in shared memory into a tensor in global memory, element-wise.
         - `cp.reduce.async.bulk.tensor.dim.global.shared::cta.op{.tile}.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     L2__cache_hint: Cp_reduce_async_bulk_tensor_L2_cache_hint
-    """Perform a reduction of a box in shared memory on a tensor in global memory."""
+    """Reduce a box in shared memory into a tensor in global memory, element-wise."""
     override__global_address: Cp_reduce_async_bulk_tensor_override_global_address_2
-    """Perform a reduction of a box in shared memory on a tensor in global memory."""
+    """Reduce a box in shared memory into a tensor in global memory, element-wise."""
 class Cp_reduce_async_bulk_tensor_L2_cache_hint:
     def __call__(self, box: Name, src: Name, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Perform a reduction of a box in shared memory on a tensor in global memory.
+        """Reduce a box in shared memory into a tensor in global memory, element-wise.
         - `cp.reduce.async.bulk.tensor.dim.global.shared::cta.op{.tile}.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     override__global_address: Cp_reduce_async_bulk_tensor_override_global_address
-    """Perform a reduction of a box in shared memory on a tensor in global memory."""
+    """Reduce a box in shared memory into a tensor in global memory, element-wise."""
 class Cp_reduce_async_bulk_tensor_override_global_address:
     def __call__(self, box: Name, src: Name, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Perform a reduction of a box in shared memory on a tensor in global memory.
+        """Reduce a box in shared memory into a tensor in global memory, element-wise.
         - `cp.reduce.async.bulk.tensor.dim.global.shared::cta.op{.tile}.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     def override__global_dim(self, box: Name, src: Name, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Perform a reduction of a box in shared memory on a tensor in global memory.
+        """Reduce a box in shared memory into a tensor in global memory, element-wise.
         - `cp.reduce.async.bulk.tensor.dim.global.shared::cta.op{.tile}.bulk_group{.hint}.override::global_address.override::global_dim [box], [src]{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
 class Cp_reduce_async_bulk_tensor_override_global_address_2:
     def __call__(self, box: Name, src: Name, /, *, pred: Guard = None) -> None:
-        """Perform a reduction of a box in shared memory on a tensor in global memory.
+        """Reduce a box in shared memory into a tensor in global memory, element-wise.
         - `cp.reduce.async.bulk.tensor.dim.global.shared::cta.op{.tile}.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     def override__global_dim(self, box: Name, src: Name, /, *, pred: Guard = None) -> None:
-        """Perform a reduction of a box in shared memory on a tensor in global memory.
+        """Reduce a box in shared memory into a tensor in global memory, element-wise.
         - `cp.reduce.async.bulk.tensor.dim.global.shared::cta.op{.tile}.bulk_group{.hint}.override::global_address.override::global_dim [box], [src]{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
 class Cp_reduce_async_bulk_tensor_tile:
     bulk_group: Cp_reduce_async_bulk_tensor_bulk_group
-    """Perform a reduction of a box in shared memory on a tensor in global memory.
+    """Reduce a box in shared memory into a tensor in global memory, element-wise.
     - `cp.reduce.async.bulk.tensor.dim.global.shared::cta.op{.tile}.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
     """
 class Cp_reduce_async_bulk_tensor_2d:
@@ -3158,47 +3158,47 @@ class Cp_reduce_async_bulk_tensor_shared_cta_2:
     xor: Cp_reduce_async_bulk_tensor_op_2
 class Cp_reduce_async_bulk_tensor_op_2:
     bulk_group: Cp_reduce_async_bulk_tensor_bulk_group_2
-    """Perform a reduction of a box in shared memory on a tensor in global memory.
+    """Reduce a box in shared memory into a tensor in global memory, element-wise.
     - `cp.reduce.async.bulk.tensor.dim.global.shared::cta.op{.tile}.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
     """
     tile: Cp_reduce_async_bulk_tensor_tile_2
 class Cp_reduce_async_bulk_tensor_bulk_group_2:
     def __call__(self, box: Name, src: Name, /, *, pred: Guard = None) -> None:
-        """Perform a reduction of a box in shared memory on a tensor in global memory.
+        """Reduce a box in shared memory into a tensor in global memory, element-wise.
         - `cp.reduce.async.bulk.tensor.dim.global.shared::cta.op{.tile}.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     L2__cache_hint: Cp_reduce_async_bulk_tensor_L2_cache_hint_2
-    """Perform a reduction of a box in shared memory on a tensor in global memory."""
+    """Reduce a box in shared memory into a tensor in global memory, element-wise."""
     override__global_address: Cp_reduce_async_bulk_tensor_override_global_address_4
-    """Perform a reduction of a box in shared memory on a tensor in global memory."""
+    """Reduce a box in shared memory into a tensor in global memory, element-wise."""
 class Cp_reduce_async_bulk_tensor_L2_cache_hint_2:
     def __call__(self, box: Name, src: Name, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Perform a reduction of a box in shared memory on a tensor in global memory.
+        """Reduce a box in shared memory into a tensor in global memory, element-wise.
         - `cp.reduce.async.bulk.tensor.dim.global.shared::cta.op{.tile}.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     override__global_address: Cp_reduce_async_bulk_tensor_override_global_address_3
-    """Perform a reduction of a box in shared memory on a tensor in global memory."""
+    """Reduce a box in shared memory into a tensor in global memory, element-wise."""
 class Cp_reduce_async_bulk_tensor_override_global_address_3:
     def __call__(self, box: Name, src: Name, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Perform a reduction of a box in shared memory on a tensor in global memory.
+        """Reduce a box in shared memory into a tensor in global memory, element-wise.
         - `cp.reduce.async.bulk.tensor.dim.global.shared::cta.op{.tile}.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     def override__global_dim_stride(self, box: Name, src: Name, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Perform a reduction of a box in shared memory on a tensor in global memory.
+        """Reduce a box in shared memory into a tensor in global memory, element-wise.
         - `cp.reduce.async.bulk.tensor.dim.global.shared::cta.op{.tile}.bulk_group{.hint}.override::global_address.override::global_dim_stride [box], [src]{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
 class Cp_reduce_async_bulk_tensor_override_global_address_4:
     def __call__(self, box: Name, src: Name, /, *, pred: Guard = None) -> None:
-        """Perform a reduction of a box in shared memory on a tensor in global memory.
+        """Reduce a box in shared memory into a tensor in global memory, element-wise.
         - `cp.reduce.async.bulk.tensor.dim.global.shared::cta.op{.tile}.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     def override__global_dim_stride(self, box: Name, src: Name, /, *, pred: Guard = None) -> None:
-        """Perform a reduction of a box in shared memory on a tensor in global memory.
+        """Reduce a box in shared memory into a tensor in global memory, element-wise.
         - `cp.reduce.async.bulk.tensor.dim.global.shared::cta.op{.tile}.bulk_group{.hint}.override::global_address.override::global_dim_stride [box], [src]{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
 class Cp_reduce_async_bulk_tensor_tile_2:
     bulk_group: Cp_reduce_async_bulk_tensor_bulk_group_2
-    """Perform a reduction of a box in shared memory on a tensor in global memory.
+    """Reduce a box in shared memory into a tensor in global memory, element-wise.
     - `cp.reduce.async.bulk.tensor.dim.global.shared::cta.op{.tile}.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
     """
 class Cp_reduce_async_bulk_tensor_dim:
@@ -3216,7 +3216,7 @@ class Cp_reduce_async_bulk_tensor_shared_cta_3:
     xor: Cp_reduce_async_bulk_tensor_op_3
 class Cp_reduce_async_bulk_tensor_op_3:
     bulk_group: Cp_reduce_async_bulk_tensor_bulk_group_2
-    """Perform a reduction of a box in shared memory on a tensor in global memory.
+    """Reduce a box in shared memory into a tensor in global memory, element-wise.
     - `cp.reduce.async.bulk.tensor.dim.global.shared::cta.op{.tile}.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
     """
     im2col_no_offs: Cp_reduce_async_bulk_tensor_im2col_no_offs
@@ -3224,52 +3224,52 @@ class Cp_reduce_async_bulk_tensor_op_3:
     tile: Cp_reduce_async_bulk_tensor_tile_2
 class Cp_reduce_async_bulk_tensor_im2col_no_offs:
     bulk_group: Cp_reduce_async_bulk_tensor_bulk_group_3
-    """Perform a reduction of a box in shared memory on a tensor in global memory.
+    """Reduce a box in shared memory into a tensor in global memory, element-wise.
     - `cp.reduce.async.bulk.tensor.dim.global.shared::cta.op.im2col_no_offs.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
     """
 class Cp_reduce_async_bulk_tensor_bulk_group_3:
     def __call__(self, box: Name, src: Name, /, *, pred: Guard = None) -> None:
-        """Perform a reduction of a box in shared memory on a tensor in global memory.
+        """Reduce a box in shared memory into a tensor in global memory, element-wise.
         - `cp.reduce.async.bulk.tensor.dim.global.shared::cta.op.im2col_no_offs.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     L2__cache_hint: Cp_reduce_async_bulk_tensor_L2_cache_hint_3
-    """Perform a reduction of a box in shared memory on a tensor in global memory."""
+    """Reduce a box in shared memory into a tensor in global memory, element-wise."""
     def override__global_address(self, box: Name, src: Name, /, *, pred: Guard = None) -> None:
-        """Perform a reduction of a box in shared memory on a tensor in global memory.
+        """Reduce a box in shared memory into a tensor in global memory, element-wise.
         - `cp.reduce.async.bulk.tensor.dim.global.shared::cta.op.im2col_no_offs.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
 class Cp_reduce_async_bulk_tensor_L2_cache_hint_3:
     def __call__(self, box: Name, src: Name, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Perform a reduction of a box in shared memory on a tensor in global memory.
+        """Reduce a box in shared memory into a tensor in global memory, element-wise.
         - `cp.reduce.async.bulk.tensor.dim.global.shared::cta.op.im2col_no_offs.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
     def override__global_address(self, box: Name, src: Name, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Perform a reduction of a box in shared memory on a tensor in global memory.
+        """Reduce a box in shared memory into a tensor in global memory, element-wise.
         - `cp.reduce.async.bulk.tensor.dim.global.shared::cta.op.im2col_no_offs.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 8.0, sm_90 or later)
         """
 class Cp_reduce_async_bulk_tensor_im2col_no_offs_w:
     bulk_group: Cp_reduce_async_bulk_tensor_bulk_group_4
-    """Perform a reduction of a box in shared memory on a tensor in global memory.
+    """Reduce a box in shared memory into a tensor in global memory, element-wise.
     - `cp.reduce.async.bulk.tensor.dim.global.shared::cta.op.im2col_no_offs::w.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 9.4, sm_107f and its family)
     """
 class Cp_reduce_async_bulk_tensor_bulk_group_4:
     def __call__(self, box: Name, src: Name, /, *, pred: Guard = None) -> None:
-        """Perform a reduction of a box in shared memory on a tensor in global memory.
+        """Reduce a box in shared memory into a tensor in global memory, element-wise.
         - `cp.reduce.async.bulk.tensor.dim.global.shared::cta.op.im2col_no_offs::w.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
     L2__cache_hint: Cp_reduce_async_bulk_tensor_L2_cache_hint_4
-    """Perform a reduction of a box in shared memory on a tensor in global memory."""
+    """Reduce a box in shared memory into a tensor in global memory, element-wise."""
     def override__global_address(self, box: Name, src: Name, /, *, pred: Guard = None) -> None:
-        """Perform a reduction of a box in shared memory on a tensor in global memory.
+        """Reduce a box in shared memory into a tensor in global memory, element-wise.
         - `cp.reduce.async.bulk.tensor.dim.global.shared::cta.op.im2col_no_offs::w.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
 class Cp_reduce_async_bulk_tensor_L2_cache_hint_4:
     def __call__(self, box: Name, src: Name, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Perform a reduction of a box in shared memory on a tensor in global memory.
+        """Reduce a box in shared memory into a tensor in global memory, element-wise.
         - `cp.reduce.async.bulk.tensor.dim.global.shared::cta.op.im2col_no_offs::w.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
     def override__global_address(self, box: Name, src: Name, cache_policy: Value, /, *, pred: Guard = None) -> None:
-        """Perform a reduction of a box in shared memory on a tensor in global memory.
+        """Reduce a box in shared memory into a tensor in global memory, element-wise.
         - `cp.reduce.async.bulk.tensor.dim.global.shared::cta.op.im2col_no_offs::w.bulk_group{.hint}{.override::global_address} [box], [src]{, cache_policy}` (PTX 9.4, sm_107f and its family)
         """
 class Elect:
@@ -3341,13 +3341,13 @@ class Fence_proxy_release_2:
 class Getctarank:
     shared__cluster: Getctarank_shared_cluster
     def u32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Return the cluster rank of the CTA that owns a shared address.
+        """Return the cluster rank of the CTA whose shared memory contains an address.
         - `getctarank{.shared::cluster}.type d, a` (PTX 7.8, sm_90 or later)
         """
     u64 = u32
 class Getctarank_shared_cluster:
     def u32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Return the cluster rank of the CTA that owns a shared address.
+        """Return the cluster rank of the CTA whose shared memory contains an address.
         - `getctarank{.shared::cluster}.type d, a` (PTX 7.8, sm_90 or later)
         """
     u64 = u32
@@ -3360,13 +3360,13 @@ class Griddepcontrol:
 class Mapa:
     shared__cluster: Mapa_shared_cluster
     def u32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Map a shared address to that of the same variable in another CTA of the cluster.
+        """Map a shared memory address to the corresponding address in another CTA of the cluster.
         - `mapa{.shared::cluster}.type d, a, b` (PTX 7.8, sm_90 or later)
         """
     u64 = u32
 class Mapa_shared_cluster:
     def u32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Map a shared address to that of the same variable in another CTA of the cluster.
+        """Map a shared memory address to the corresponding address in another CTA of the cluster.
         - `mapa{.shared::cluster}.type d, a, b` (PTX 7.8, sm_90 or later)
         """
     u64 = u32
@@ -4875,7 +4875,7 @@ class Setmaxnreg_action_sync:
     aligned: Setmaxnreg_action_sync_aligned
 class Setmaxnreg_action_sync_aligned:
     def u32(self, count: Constant, /, *, pred: Guard = None) -> None:
-        """Release registers of the warp to the CTA's pool, or request more.
+        """Release registers of the warp to the CTA's pool, or request registers from the pool.
         - `setmaxnreg.action.sync.aligned.u32 count` (PTX 8.0, sm_100f, sm_110f or sm_120f and their families, or sm_90a, sm_100a, sm_110a or sm_120a only)
         """
 class St_async:
@@ -4886,15 +4886,15 @@ class St_async:
     weak: St_async_weak
 class St_async_mbarrier_complete_tx_bytes:
     def b128(self, a: Name, b: Value, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Store asynchronously to shared memory of the cluster; an mbarrier tracks the bytes.
+        """Store asynchronously to shared memory of the cluster; an mbarrier tracks the stored bytes.
         - `st.async{.weak}{.shared::cluster}.mbarrier::complete_tx::bytes.type [a], b, [mbar]` (PTX 9.2, sm_90 or later)
         """
     def b32(self, a: Name, b: Value, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Store asynchronously to shared memory of the cluster; an mbarrier tracks the bytes.
+        """Store asynchronously to shared memory of the cluster; an mbarrier tracks the stored bytes.
         - `st.async{.weak}{.shared::cluster}.mbarrier::complete_tx::bytes{.vec}.type [a], b, [mbar]` (PTX 8.1, sm_90 or later)
         """
     def b64(self, a: Name, b: Value, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Store asynchronously to shared memory of the cluster; an mbarrier tracks the bytes.
+        """Store asynchronously to shared memory of the cluster; an mbarrier tracks the stored bytes.
         - `st.async{.weak}{.shared::cluster}.mbarrier::complete_tx::bytes{.vec}.type [a], b, [mbar]` (PTX 8.1, sm_90 or later)
         """
     f32 = b32
@@ -4907,11 +4907,11 @@ class St_async_mbarrier_complete_tx_bytes:
     v4: St_async_v4
 class St_async_v2:
     def b32(self, a: Name, b: Values, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Store asynchronously to shared memory of the cluster; an mbarrier tracks the bytes.
+        """Store asynchronously to shared memory of the cluster; an mbarrier tracks the stored bytes.
         - `st.async{.weak}{.shared::cluster}.mbarrier::complete_tx::bytes{.vec}.type [a], b, [mbar]` (PTX 8.1, sm_90 or later)
         """
     def b64(self, a: Name, b: Values, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Store asynchronously to shared memory of the cluster; an mbarrier tracks the bytes.
+        """Store asynchronously to shared memory of the cluster; an mbarrier tracks the stored bytes.
         - `st.async{.weak}{.shared::cluster}.mbarrier::complete_tx::bytes{.vec}.type [a], b, [mbar]` (PTX 8.1, sm_90 or later)
         """
     f32 = b32
@@ -4922,7 +4922,7 @@ class St_async_v2:
     u64 = b64
 class St_async_v4:
     def b32(self, a: Name, b: Values, mbar: Name, /, *, pred: Guard = None) -> None:
-        """Store asynchronously to shared memory of the cluster; an mbarrier tracks the bytes.
+        """Store asynchronously to shared memory of the cluster; an mbarrier tracks the stored bytes.
         - `st.async{.weak}{.shared::cluster}.mbarrier::complete_tx::bytes{.vec}.type [a], b, [mbar]` (PTX 8.1, sm_90 or later)
         """
     f32 = b32
@@ -4934,7 +4934,7 @@ class St_async_mmio_release:
     sys: St_async_mmio_release_sys
 class St_async_mmio_release_sys:
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Store asynchronously to shared memory of the cluster; an mbarrier tracks the bytes.
+        """Store asynchronously to shared memory of the cluster; an mbarrier tracks the stored bytes.
         - `st.async.mmio.sem.scope{.global}.type [a], b` (PTX 8.7, sm_100 or later)
         """
     b32 = b16
@@ -4953,7 +4953,7 @@ class St_async_mmio_release_sys:
     u8 = b16
 class St_async_mmio_release_sys_global:
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Store asynchronously to shared memory of the cluster; an mbarrier tracks the bytes.
+        """Store asynchronously to shared memory of the cluster; an mbarrier tracks the stored bytes.
         - `st.async.mmio.sem.scope{.global}.type [a], b` (PTX 8.7, sm_100 or later)
         """
     b32 = b16
@@ -4974,7 +4974,7 @@ class St_async_release:
     sys: St_async_release_scope
 class St_async_release_scope:
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Store asynchronously to shared memory of the cluster; an mbarrier tracks the bytes.
+        """Store asynchronously to shared memory of the cluster; an mbarrier tracks the stored bytes.
         - `st.async.sem.scope{.global}.type [a], b` (PTX 8.7, sm_100 or later)
         """
     b32 = b16
@@ -4993,7 +4993,7 @@ class St_async_release_scope:
     u8 = b16
 class St_async_release_scope_global:
     def b16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Store asynchronously to shared memory of the cluster; an mbarrier tracks the bytes.
+        """Store asynchronously to shared memory of the cluster; an mbarrier tracks the stored bytes.
         - `st.async.sem.scope{.global}.type [a], b` (PTX 8.7, sm_100 or later)
         """
     b32 = b16
@@ -5212,45 +5212,45 @@ class Tensormap_replace_ss_7:
     b1024: Tensormap_replace_b1024_9
 class Wgmma:
     commit_group: Wgmma_commit_group
-    """Commit the warpgroup's asynchronous MMAs so far to a wgmma group.
+    """Commit the warpgroup's uncommitted asynchronous MMAs as a new wgmma group.
     - `wgmma.commit_group.sync.aligned` (PTX 8.0, sm_90a only)
     """
     fence: Wgmma_fence
-    """Order register accesses of a warpgroup before its asynchronous MMAs.
+    """Order register accesses of a warpgroup before the warpgroup's asynchronous MMAs.
     - `wgmma.fence.sync.aligned` (PTX 8.0, sm_90a only)
     """
     mma_async: Wgmma_mma_async
-    """- `wgmma.mma_async.sp`: Multiply and accumulate a structured-sparse matrix with a warpgroup, asynchronously.
-    - `wgmma.mma_async`: Multiply and accumulate matrices with a warpgroup, asynchronously.
+    """- `wgmma.mma_async.sp`: Multiply a sparse by a dense matrix with a warpgroup and accumulate, asynchronously.
+    - `wgmma.mma_async`: Multiply matrices with the threads of a warpgroup and accumulate, asynchronously.
     """
     wait_group: Wgmma_wait_group
-    """Wait until at most n of the latest wgmma groups are pending.
+    """Wait until at most n of the warpgroup's latest wgmma groups are pending.
     - `wgmma.wait_group.sync.aligned n` (PTX 8.0, sm_90a only)
     """
 class Wgmma_commit_group:
     sync: Wgmma_commit_group_sync
 class Wgmma_commit_group_sync:
     def aligned(self, *, pred: Guard = None) -> None:
-        """Commit the warpgroup's asynchronous MMAs so far to a wgmma group.
+        """Commit the warpgroup's uncommitted asynchronous MMAs as a new wgmma group.
         - `wgmma.commit_group.sync.aligned` (PTX 8.0, sm_90a only)
         """
 class Wgmma_fence:
     sync: Wgmma_fence_sync
 class Wgmma_fence_sync:
     def aligned(self, *, pred: Guard = None) -> None:
-        """Order register accesses of a warpgroup before its asynchronous MMAs.
+        """Order register accesses of a warpgroup before the warpgroup's asynchronous MMAs.
         - `wgmma.fence.sync.aligned` (PTX 8.0, sm_90a only)
         """
 class Wgmma_mma_async:
     sp: Wgmma_mma_async_sp
-    """Multiply and accumulate a structured-sparse matrix with a warpgroup, asynchronously.
+    """Multiply a sparse by a dense matrix with a warpgroup and accumulate, asynchronously.
     - `wgmma.mma_async.sp.sync.aligned.shape.s32.s8.s8{.satfinite} d, a, b_desc, meta, sel, scale_d` (PTX 8.2, sm_90a only)
     - `wgmma.mma_async.sp.sync.aligned.shape.s32.u8.u8{.satfinite} d, a, b_desc, meta, sel, scale_d` (PTX 8.2, sm_90a only)
     - `wgmma.mma_async.sp.sync.aligned.shape.s32.s8.s8{.satfinite} d, a_desc, b_desc, meta, sel, scale_d` (PTX 8.2, sm_90a only)
     - and 17 more forms
     """
     sync: Wgmma_mma_async_sync
-    """Multiply and accumulate matrices with a warpgroup, asynchronously.
+    """Multiply matrices with the threads of a warpgroup and accumulate, asynchronously.
     - `wgmma.mma_async.sync.aligned.shape.s32.b1.b1.and.popc d, a, b_desc, scale_d` (PTX 8.0, sm_90a only)
     - `wgmma.mma_async.sync.aligned.shape.s32.s8.s8{.satfinite} d, a, b_desc, scale_d` (PTX 8.0, sm_90a only)
     - `wgmma.mma_async.sync.aligned.shape.s32.u8.u8{.satfinite} d, a, b_desc, scale_d` (PTX 8.0, sm_90a only)
@@ -5364,7 +5364,7 @@ class Wgmma_mma_async_sp_f32:
 class Wgmma_mma_async_sp_tf32:
     @overload
     def tf32(self, d: Values, a: Values, b_desc: Value, meta: Value | Values, sel: Constant, scale_d: Value, scale_a: Constant, scale_b: Constant, /, *, pred: Guard = None) -> None:
-        """Multiply and accumulate a structured-sparse matrix with a warpgroup, asynchronously.
+        """Multiply a sparse by a dense matrix with a warpgroup and accumulate, asynchronously.
         - `wgmma.mma_async.sp.sync.aligned.shape.f32.tf32.tf32 d, a, b_desc, meta, sel, scale_d, scale_a, scale_b` (PTX 8.2, sm_90a only)
         - `wgmma.mma_async.sp.sync.aligned.shape.f32.tf32.tf32 d, a_desc, b_desc, meta, sel, scale_d, scale_a, scale_b` (PTX 8.2, sm_90a only)
         """
@@ -5379,7 +5379,7 @@ class Wgmma_mma_async_sp_f16:
 class Wgmma_mma_async_sp_f16_2:
     @overload
     def f16(self, d: Values, a: Values, b_desc: Value, meta: Value | Values, sel: Constant, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_b: Constant, /, *, pred: Guard = None) -> None:
-        """Multiply and accumulate a structured-sparse matrix with a warpgroup, asynchronously.
+        """Multiply a sparse by a dense matrix with a warpgroup and accumulate, asynchronously.
         - `wgmma.mma_async.sp.sync.aligned.shape.f16.f16.f16 d, a, b_desc, meta, sel, scale_d, scale_a, scale_b, trans_b` (PTX 8.2, sm_90a only)
         - `wgmma.mma_async.sp.sync.aligned.shape.f16.f16.f16 d, a_desc, b_desc, meta, sel, scale_d, scale_a, scale_b, trans_a, trans_b` (PTX 8.2, sm_90a only)
         """
@@ -5392,7 +5392,7 @@ class Wgmma_mma_async_sp_f32_2:
 class Wgmma_mma_async_sp_bf16:
     @overload
     def bf16(self, d: Values, a: Values, b_desc: Value, meta: Value | Values, sel: Constant, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_b: Constant, /, *, pred: Guard = None) -> None:
-        """Multiply and accumulate a structured-sparse matrix with a warpgroup, asynchronously.
+        """Multiply a sparse by a dense matrix with a warpgroup and accumulate, asynchronously.
         - `wgmma.mma_async.sp.sync.aligned.shape.f32.bf16.bf16 d, a, b_desc, meta, sel, scale_d, scale_a, scale_b, trans_b` (PTX 8.2, sm_90a only)
         - `wgmma.mma_async.sp.sync.aligned.shape.f32.bf16.bf16 d, a_desc, b_desc, meta, sel, scale_d, scale_a, scale_b, trans_a, trans_b` (PTX 8.2, sm_90a only)
         """
@@ -5402,7 +5402,7 @@ class Wgmma_mma_async_sp_bf16:
 class Wgmma_mma_async_sp_f16_3:
     @overload
     def f16(self, d: Values, a: Values, b_desc: Value, meta: Value | Values, sel: Constant, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_b: Constant, /, *, pred: Guard = None) -> None:
-        """Multiply and accumulate a structured-sparse matrix with a warpgroup, asynchronously.
+        """Multiply a sparse by a dense matrix with a warpgroup and accumulate, asynchronously.
         - `wgmma.mma_async.sp.sync.aligned.shape.f32.f16.f16 d, a, b_desc, meta, sel, scale_d, scale_a, scale_b, trans_b` (PTX 8.2, sm_90a only)
         - `wgmma.mma_async.sp.sync.aligned.shape.f32.f16.f16 d, a_desc, b_desc, meta, sel, scale_d, scale_a, scale_b, trans_a, trans_b` (PTX 8.2, sm_90a only)
         """
@@ -5418,7 +5418,7 @@ class Wgmma_mma_async_sp_f16_4:
 class Wgmma_mma_async_sp_atype:
     @overload
     def e4m3(self, d: Values, a: Values, b_desc: Value, meta: Value | Values, sel: Constant, scale_d: Value, scale_a: Constant, scale_b: Constant, /, *, pred: Guard = None) -> None:
-        """Multiply and accumulate a structured-sparse matrix with a warpgroup, asynchronously.
+        """Multiply a sparse by a dense matrix with a warpgroup and accumulate, asynchronously.
         - `wgmma.mma_async.sp.sync.aligned.shape.f16.atype.btype d, a, b_desc, meta, sel, scale_d, scale_a, scale_b` (PTX 8.2, sm_90a only)
         - `wgmma.mma_async.sp.sync.aligned.shape.f16.atype.btype d, a_desc, b_desc, meta, sel, scale_d, scale_a, scale_b` (PTX 8.2, sm_90a only)
         """
@@ -5432,7 +5432,7 @@ class Wgmma_mma_async_sp_f32_3:
 class Wgmma_mma_async_sp_atype_2:
     @overload
     def e4m3(self, d: Values, a: Values, b_desc: Value, meta: Value | Values, sel: Constant, scale_d: Value, scale_a: Constant, scale_b: Constant, /, *, pred: Guard = None) -> None:
-        """Multiply and accumulate a structured-sparse matrix with a warpgroup, asynchronously.
+        """Multiply a sparse by a dense matrix with a warpgroup and accumulate, asynchronously.
         - `wgmma.mma_async.sp.sync.aligned.shape.f32.atype.btype d, a, b_desc, meta, sel, scale_d, scale_a, scale_b` (PTX 8.2, sm_90a only)
         - `wgmma.mma_async.sp.sync.aligned.shape.f32.atype.btype d, a_desc, b_desc, meta, sel, scale_d, scale_a, scale_b` (PTX 8.2, sm_90a only)
         """
@@ -5449,19 +5449,19 @@ class Wgmma_mma_async_sp_s32:
     u8: Wgmma_mma_async_sp_u8_2
 class Wgmma_mma_async_sp_s8:
     s8: Wgmma_mma_async_sp_s8_2
-    """Multiply and accumulate a structured-sparse matrix with a warpgroup, asynchronously.
+    """Multiply a sparse by a dense matrix with a warpgroup and accumulate, asynchronously.
     - `wgmma.mma_async.sp.sync.aligned.shape.s32.s8.s8{.satfinite} d, a, b_desc, meta, sel, scale_d` (PTX 8.2, sm_90a only)
     - `wgmma.mma_async.sp.sync.aligned.shape.s32.s8.s8{.satfinite} d, a_desc, b_desc, meta, sel, scale_d` (PTX 8.2, sm_90a only)
     """
     u8: Wgmma_mma_async_sp_u8
-    """Multiply and accumulate a structured-sparse matrix with a warpgroup, asynchronously.
+    """Multiply a sparse by a dense matrix with a warpgroup and accumulate, asynchronously.
     - `wgmma.mma_async.sp.sync.aligned.shape.s32.s8.u8{.satfinite} d, a, b_desc, meta, sel, scale_d` (PTX 8.4, sm_90a only)
     - `wgmma.mma_async.sp.sync.aligned.shape.s32.s8.u8{.satfinite} d, a_desc, b_desc, meta, sel, scale_d` (PTX 8.4, sm_90a only)
     """
 class Wgmma_mma_async_sp_s8_2:
     @overload
     def __call__(self, d: Values, a: Values, b_desc: Value, meta: Value | Values, sel: Constant, scale_d: Value, /, *, pred: Guard = None) -> None:
-        """Multiply and accumulate a structured-sparse matrix with a warpgroup, asynchronously.
+        """Multiply a sparse by a dense matrix with a warpgroup and accumulate, asynchronously.
         - `wgmma.mma_async.sp.sync.aligned.shape.s32.s8.s8{.satfinite} d, a, b_desc, meta, sel, scale_d` (PTX 8.2, sm_90a only)
         - `wgmma.mma_async.sp.sync.aligned.shape.s32.s8.s8{.satfinite} d, a_desc, b_desc, meta, sel, scale_d` (PTX 8.2, sm_90a only)
         """
@@ -5470,7 +5470,7 @@ class Wgmma_mma_async_sp_s8_2:
         """As above, with other operands."""
     @overload
     def satfinite(self, d: Values, a: Values, b_desc: Value, meta: Value | Values, sel: Constant, scale_d: Value, /, *, pred: Guard = None) -> None:
-        """Multiply and accumulate a structured-sparse matrix with a warpgroup, asynchronously.
+        """Multiply a sparse by a dense matrix with a warpgroup and accumulate, asynchronously.
         - `wgmma.mma_async.sp.sync.aligned.shape.s32.s8.s8{.satfinite} d, a, b_desc, meta, sel, scale_d` (PTX 8.2, sm_90a only)
         - `wgmma.mma_async.sp.sync.aligned.shape.s32.s8.s8{.satfinite} d, a_desc, b_desc, meta, sel, scale_d` (PTX 8.2, sm_90a only)
         """
@@ -5480,7 +5480,7 @@ class Wgmma_mma_async_sp_s8_2:
 class Wgmma_mma_async_sp_u8:
     @overload
     def __call__(self, d: Values, a: Values, b_desc: Value, meta: Value | Values, sel: Constant, scale_d: Value, /, *, pred: Guard = None) -> None:
-        """Multiply and accumulate a structured-sparse matrix with a warpgroup, asynchronously.
+        """Multiply a sparse by a dense matrix with a warpgroup and accumulate, asynchronously.
         - `wgmma.mma_async.sp.sync.aligned.shape.s32.s8.u8{.satfinite} d, a, b_desc, meta, sel, scale_d` (PTX 8.4, sm_90a only)
         - `wgmma.mma_async.sp.sync.aligned.shape.s32.s8.u8{.satfinite} d, a_desc, b_desc, meta, sel, scale_d` (PTX 8.4, sm_90a only)
         """
@@ -5489,7 +5489,7 @@ class Wgmma_mma_async_sp_u8:
         """As above, with other operands."""
     @overload
     def satfinite(self, d: Values, a: Values, b_desc: Value, meta: Value | Values, sel: Constant, scale_d: Value, /, *, pred: Guard = None) -> None:
-        """Multiply and accumulate a structured-sparse matrix with a warpgroup, asynchronously.
+        """Multiply a sparse by a dense matrix with a warpgroup and accumulate, asynchronously.
         - `wgmma.mma_async.sp.sync.aligned.shape.s32.s8.u8{.satfinite} d, a, b_desc, meta, sel, scale_d` (PTX 8.4, sm_90a only)
         - `wgmma.mma_async.sp.sync.aligned.shape.s32.s8.u8{.satfinite} d, a_desc, b_desc, meta, sel, scale_d` (PTX 8.4, sm_90a only)
         """
@@ -5498,19 +5498,19 @@ class Wgmma_mma_async_sp_u8:
         """As above, with other operands."""
 class Wgmma_mma_async_sp_u8_2:
     s8: Wgmma_mma_async_sp_s8_3
-    """Multiply and accumulate a structured-sparse matrix with a warpgroup, asynchronously.
+    """Multiply a sparse by a dense matrix with a warpgroup and accumulate, asynchronously.
     - `wgmma.mma_async.sp.sync.aligned.shape.s32.u8.s8{.satfinite} d, a, b_desc, meta, sel, scale_d` (PTX 8.4, sm_90a only)
     - `wgmma.mma_async.sp.sync.aligned.shape.s32.u8.s8{.satfinite} d, a_desc, b_desc, meta, sel, scale_d` (PTX 8.4, sm_90a only)
     """
     u8: Wgmma_mma_async_sp_u8_3
-    """Multiply and accumulate a structured-sparse matrix with a warpgroup, asynchronously.
+    """Multiply a sparse by a dense matrix with a warpgroup and accumulate, asynchronously.
     - `wgmma.mma_async.sp.sync.aligned.shape.s32.u8.u8{.satfinite} d, a, b_desc, meta, sel, scale_d` (PTX 8.2, sm_90a only)
     - `wgmma.mma_async.sp.sync.aligned.shape.s32.u8.u8{.satfinite} d, a_desc, b_desc, meta, sel, scale_d` (PTX 8.2, sm_90a only)
     """
 class Wgmma_mma_async_sp_s8_3:
     @overload
     def __call__(self, d: Values, a: Values, b_desc: Value, meta: Value | Values, sel: Constant, scale_d: Value, /, *, pred: Guard = None) -> None:
-        """Multiply and accumulate a structured-sparse matrix with a warpgroup, asynchronously.
+        """Multiply a sparse by a dense matrix with a warpgroup and accumulate, asynchronously.
         - `wgmma.mma_async.sp.sync.aligned.shape.s32.u8.s8{.satfinite} d, a, b_desc, meta, sel, scale_d` (PTX 8.4, sm_90a only)
         - `wgmma.mma_async.sp.sync.aligned.shape.s32.u8.s8{.satfinite} d, a_desc, b_desc, meta, sel, scale_d` (PTX 8.4, sm_90a only)
         """
@@ -5519,7 +5519,7 @@ class Wgmma_mma_async_sp_s8_3:
         """As above, with other operands."""
     @overload
     def satfinite(self, d: Values, a: Values, b_desc: Value, meta: Value | Values, sel: Constant, scale_d: Value, /, *, pred: Guard = None) -> None:
-        """Multiply and accumulate a structured-sparse matrix with a warpgroup, asynchronously.
+        """Multiply a sparse by a dense matrix with a warpgroup and accumulate, asynchronously.
         - `wgmma.mma_async.sp.sync.aligned.shape.s32.u8.s8{.satfinite} d, a, b_desc, meta, sel, scale_d` (PTX 8.4, sm_90a only)
         - `wgmma.mma_async.sp.sync.aligned.shape.s32.u8.s8{.satfinite} d, a_desc, b_desc, meta, sel, scale_d` (PTX 8.4, sm_90a only)
         """
@@ -5529,7 +5529,7 @@ class Wgmma_mma_async_sp_s8_3:
 class Wgmma_mma_async_sp_u8_3:
     @overload
     def __call__(self, d: Values, a: Values, b_desc: Value, meta: Value | Values, sel: Constant, scale_d: Value, /, *, pred: Guard = None) -> None:
-        """Multiply and accumulate a structured-sparse matrix with a warpgroup, asynchronously.
+        """Multiply a sparse by a dense matrix with a warpgroup and accumulate, asynchronously.
         - `wgmma.mma_async.sp.sync.aligned.shape.s32.u8.u8{.satfinite} d, a, b_desc, meta, sel, scale_d` (PTX 8.2, sm_90a only)
         - `wgmma.mma_async.sp.sync.aligned.shape.s32.u8.u8{.satfinite} d, a_desc, b_desc, meta, sel, scale_d` (PTX 8.2, sm_90a only)
         """
@@ -5538,7 +5538,7 @@ class Wgmma_mma_async_sp_u8_3:
         """As above, with other operands."""
     @overload
     def satfinite(self, d: Values, a: Values, b_desc: Value, meta: Value | Values, sel: Constant, scale_d: Value, /, *, pred: Guard = None) -> None:
-        """Multiply and accumulate a structured-sparse matrix with a warpgroup, asynchronously.
+        """Multiply a sparse by a dense matrix with a warpgroup and accumulate, asynchronously.
         - `wgmma.mma_async.sp.sync.aligned.shape.s32.u8.u8{.satfinite} d, a, b_desc, meta, sel, scale_d` (PTX 8.2, sm_90a only)
         - `wgmma.mma_async.sp.sync.aligned.shape.s32.u8.u8{.satfinite} d, a_desc, b_desc, meta, sel, scale_d` (PTX 8.2, sm_90a only)
         """
@@ -5670,7 +5670,7 @@ class Wgmma_mma_async_f16:
 class Wgmma_mma_async_f16_2:
     @overload
     def f16(self, d: Values, a: Values, b_desc: Value, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_b: Constant, /, *, pred: Guard = None) -> None:
-        """Multiply and accumulate matrices with a warpgroup, asynchronously.
+        """Multiply matrices with the threads of a warpgroup and accumulate, asynchronously.
         - `wgmma.mma_async.sync.aligned.shape.f16.f16.f16 d, a, b_desc, scale_d, scale_a, scale_b, trans_b` (PTX 8.0, sm_90a only)
         - `wgmma.mma_async.sync.aligned.shape.f16.f16.f16 d, a_desc, b_desc, scale_d, scale_a, scale_b, trans_a, trans_b` (PTX 8.0, sm_90a only)
         """
@@ -5683,7 +5683,7 @@ class Wgmma_mma_async_f32:
 class Wgmma_mma_async_bf16:
     @overload
     def bf16(self, d: Values, a: Values, b_desc: Value, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_b: Constant, /, *, pred: Guard = None) -> None:
-        """Multiply and accumulate matrices with a warpgroup, asynchronously.
+        """Multiply matrices with the threads of a warpgroup and accumulate, asynchronously.
         - `wgmma.mma_async.sync.aligned.shape.f32.bf16.bf16 d, a, b_desc, scale_d, scale_a, scale_b, trans_b` (PTX 8.0, sm_90a only)
         - `wgmma.mma_async.sync.aligned.shape.f32.bf16.bf16 d, a_desc, b_desc, scale_d, scale_a, scale_b, trans_a, trans_b` (PTX 8.0, sm_90a only)
         """
@@ -5693,7 +5693,7 @@ class Wgmma_mma_async_bf16:
 class Wgmma_mma_async_f16_3:
     @overload
     def f16(self, d: Values, a: Values, b_desc: Value, scale_d: Value, scale_a: Constant, scale_b: Constant, trans_b: Constant, /, *, pred: Guard = None) -> None:
-        """Multiply and accumulate matrices with a warpgroup, asynchronously.
+        """Multiply matrices with the threads of a warpgroup and accumulate, asynchronously.
         - `wgmma.mma_async.sync.aligned.shape.f32.f16.f16 d, a, b_desc, scale_d, scale_a, scale_b, trans_b` (PTX 8.0, sm_90a only)
         - `wgmma.mma_async.sync.aligned.shape.f32.f16.f16 d, a_desc, b_desc, scale_d, scale_a, scale_b, trans_a, trans_b` (PTX 8.0, sm_90a only)
         """
@@ -5709,7 +5709,7 @@ class Wgmma_mma_async_f16_4:
 class Wgmma_mma_async_atype:
     @overload
     def e4m3(self, d: Values, a: Values, b_desc: Value, scale_d: Value, scale_a: Constant, scale_b: Constant, /, *, pred: Guard = None) -> None:
-        """Multiply and accumulate matrices with a warpgroup, asynchronously.
+        """Multiply matrices with the threads of a warpgroup and accumulate, asynchronously.
         - `wgmma.mma_async.sync.aligned.shape.f16.atype.btype d, a, b_desc, scale_d, scale_a, scale_b` (PTX 8.0, sm_90a only)
         - `wgmma.mma_async.sync.aligned.shape.f16.atype.btype d, a_desc, b_desc, scale_d, scale_a, scale_b` (PTX 8.0, sm_90a only)
         """
@@ -5723,7 +5723,7 @@ class Wgmma_mma_async_f32_2:
 class Wgmma_mma_async_atype_2:
     @overload
     def e4m3(self, d: Values, a: Values, b_desc: Value, scale_d: Value, scale_a: Constant, scale_b: Constant, /, *, pred: Guard = None) -> None:
-        """Multiply and accumulate matrices with a warpgroup, asynchronously.
+        """Multiply matrices with the threads of a warpgroup and accumulate, asynchronously.
         - `wgmma.mma_async.sync.aligned.shape.f32.atype.btype d, a, b_desc, scale_d, scale_a, scale_b` (PTX 8.0, sm_90a only)
         - `wgmma.mma_async.sync.aligned.shape.f32.atype.btype d, a_desc, b_desc, scale_d, scale_a, scale_b` (PTX 8.0, sm_90a only)
         """
@@ -5738,7 +5738,7 @@ class Wgmma_mma_async_f32_3:
 class Wgmma_mma_async_tf32:
     @overload
     def tf32(self, d: Values, a: Values, b_desc: Value, scale_d: Value, scale_a: Constant, scale_b: Constant, /, *, pred: Guard = None) -> None:
-        """Multiply and accumulate matrices with a warpgroup, asynchronously.
+        """Multiply matrices with the threads of a warpgroup and accumulate, asynchronously.
         - `wgmma.mma_async.sync.aligned.shape.f32.tf32.tf32 d, a, b_desc, scale_d, scale_a, scale_b` (PTX 8.0, sm_90a only)
         - `wgmma.mma_async.sync.aligned.shape.f32.tf32.tf32 d, a_desc, b_desc, scale_d, scale_a, scale_b` (PTX 8.0, sm_90a only)
         """
@@ -5756,7 +5756,7 @@ class Wgmma_mma_async_b1_2:
 class Wgmma_mma_async_and:
     @overload
     def popc(self, d: Values, a: Values, b_desc: Value, scale_d: Value, /, *, pred: Guard = None) -> None:
-        """Multiply and accumulate matrices with a warpgroup, asynchronously.
+        """Multiply matrices with the threads of a warpgroup and accumulate, asynchronously.
         - `wgmma.mma_async.sync.aligned.shape.s32.b1.b1.and.popc d, a, b_desc, scale_d` (PTX 8.0, sm_90a only)
         - `wgmma.mma_async.sync.aligned.shape.s32.b1.b1.and.popc d, a_desc, b_desc, scale_d` (PTX 8.0, sm_90a only)
         """
@@ -5772,19 +5772,19 @@ class Wgmma_mma_async_s32_2:
     u8: Wgmma_mma_async_u8_2
 class Wgmma_mma_async_s8:
     s8: Wgmma_mma_async_s8_2
-    """Multiply and accumulate matrices with a warpgroup, asynchronously.
+    """Multiply matrices with the threads of a warpgroup and accumulate, asynchronously.
     - `wgmma.mma_async.sync.aligned.shape.s32.s8.s8{.satfinite} d, a, b_desc, scale_d` (PTX 8.0, sm_90a only)
     - `wgmma.mma_async.sync.aligned.shape.s32.s8.s8{.satfinite} d, a_desc, b_desc, scale_d` (PTX 8.0, sm_90a only)
     """
     u8: Wgmma_mma_async_u8
-    """Multiply and accumulate matrices with a warpgroup, asynchronously.
+    """Multiply matrices with the threads of a warpgroup and accumulate, asynchronously.
     - `wgmma.mma_async.sync.aligned.shape.s32.s8.u8{.satfinite} d, a, b_desc, scale_d` (PTX 8.4, sm_90a only)
     - `wgmma.mma_async.sync.aligned.shape.s32.s8.u8{.satfinite} d, a_desc, b_desc, scale_d` (PTX 8.4, sm_90a only)
     """
 class Wgmma_mma_async_s8_2:
     @overload
     def __call__(self, d: Values, a: Values, b_desc: Value, scale_d: Value, /, *, pred: Guard = None) -> None:
-        """Multiply and accumulate matrices with a warpgroup, asynchronously.
+        """Multiply matrices with the threads of a warpgroup and accumulate, asynchronously.
         - `wgmma.mma_async.sync.aligned.shape.s32.s8.s8{.satfinite} d, a, b_desc, scale_d` (PTX 8.0, sm_90a only)
         - `wgmma.mma_async.sync.aligned.shape.s32.s8.s8{.satfinite} d, a_desc, b_desc, scale_d` (PTX 8.0, sm_90a only)
         """
@@ -5793,7 +5793,7 @@ class Wgmma_mma_async_s8_2:
         """As above, with other operands."""
     @overload
     def satfinite(self, d: Values, a: Values, b_desc: Value, scale_d: Value, /, *, pred: Guard = None) -> None:
-        """Multiply and accumulate matrices with a warpgroup, asynchronously.
+        """Multiply matrices with the threads of a warpgroup and accumulate, asynchronously.
         - `wgmma.mma_async.sync.aligned.shape.s32.s8.s8{.satfinite} d, a, b_desc, scale_d` (PTX 8.0, sm_90a only)
         - `wgmma.mma_async.sync.aligned.shape.s32.s8.s8{.satfinite} d, a_desc, b_desc, scale_d` (PTX 8.0, sm_90a only)
         """
@@ -5803,7 +5803,7 @@ class Wgmma_mma_async_s8_2:
 class Wgmma_mma_async_u8:
     @overload
     def __call__(self, d: Values, a: Values, b_desc: Value, scale_d: Value, /, *, pred: Guard = None) -> None:
-        """Multiply and accumulate matrices with a warpgroup, asynchronously.
+        """Multiply matrices with the threads of a warpgroup and accumulate, asynchronously.
         - `wgmma.mma_async.sync.aligned.shape.s32.s8.u8{.satfinite} d, a, b_desc, scale_d` (PTX 8.4, sm_90a only)
         - `wgmma.mma_async.sync.aligned.shape.s32.s8.u8{.satfinite} d, a_desc, b_desc, scale_d` (PTX 8.4, sm_90a only)
         """
@@ -5812,7 +5812,7 @@ class Wgmma_mma_async_u8:
         """As above, with other operands."""
     @overload
     def satfinite(self, d: Values, a: Values, b_desc: Value, scale_d: Value, /, *, pred: Guard = None) -> None:
-        """Multiply and accumulate matrices with a warpgroup, asynchronously.
+        """Multiply matrices with the threads of a warpgroup and accumulate, asynchronously.
         - `wgmma.mma_async.sync.aligned.shape.s32.s8.u8{.satfinite} d, a, b_desc, scale_d` (PTX 8.4, sm_90a only)
         - `wgmma.mma_async.sync.aligned.shape.s32.s8.u8{.satfinite} d, a_desc, b_desc, scale_d` (PTX 8.4, sm_90a only)
         """
@@ -5821,19 +5821,19 @@ class Wgmma_mma_async_u8:
         """As above, with other operands."""
 class Wgmma_mma_async_u8_2:
     s8: Wgmma_mma_async_s8_3
-    """Multiply and accumulate matrices with a warpgroup, asynchronously.
+    """Multiply matrices with the threads of a warpgroup and accumulate, asynchronously.
     - `wgmma.mma_async.sync.aligned.shape.s32.u8.s8{.satfinite} d, a, b_desc, scale_d` (PTX 8.4, sm_90a only)
     - `wgmma.mma_async.sync.aligned.shape.s32.u8.s8{.satfinite} d, a_desc, b_desc, scale_d` (PTX 8.4, sm_90a only)
     """
     u8: Wgmma_mma_async_u8_3
-    """Multiply and accumulate matrices with a warpgroup, asynchronously.
+    """Multiply matrices with the threads of a warpgroup and accumulate, asynchronously.
     - `wgmma.mma_async.sync.aligned.shape.s32.u8.u8{.satfinite} d, a, b_desc, scale_d` (PTX 8.0, sm_90a only)
     - `wgmma.mma_async.sync.aligned.shape.s32.u8.u8{.satfinite} d, a_desc, b_desc, scale_d` (PTX 8.0, sm_90a only)
     """
 class Wgmma_mma_async_s8_3:
     @overload
     def __call__(self, d: Values, a: Values, b_desc: Value, scale_d: Value, /, *, pred: Guard = None) -> None:
-        """Multiply and accumulate matrices with a warpgroup, asynchronously.
+        """Multiply matrices with the threads of a warpgroup and accumulate, asynchronously.
         - `wgmma.mma_async.sync.aligned.shape.s32.u8.s8{.satfinite} d, a, b_desc, scale_d` (PTX 8.4, sm_90a only)
         - `wgmma.mma_async.sync.aligned.shape.s32.u8.s8{.satfinite} d, a_desc, b_desc, scale_d` (PTX 8.4, sm_90a only)
         """
@@ -5842,7 +5842,7 @@ class Wgmma_mma_async_s8_3:
         """As above, with other operands."""
     @overload
     def satfinite(self, d: Values, a: Values, b_desc: Value, scale_d: Value, /, *, pred: Guard = None) -> None:
-        """Multiply and accumulate matrices with a warpgroup, asynchronously.
+        """Multiply matrices with the threads of a warpgroup and accumulate, asynchronously.
         - `wgmma.mma_async.sync.aligned.shape.s32.u8.s8{.satfinite} d, a, b_desc, scale_d` (PTX 8.4, sm_90a only)
         - `wgmma.mma_async.sync.aligned.shape.s32.u8.s8{.satfinite} d, a_desc, b_desc, scale_d` (PTX 8.4, sm_90a only)
         """
@@ -5852,7 +5852,7 @@ class Wgmma_mma_async_s8_3:
 class Wgmma_mma_async_u8_3:
     @overload
     def __call__(self, d: Values, a: Values, b_desc: Value, scale_d: Value, /, *, pred: Guard = None) -> None:
-        """Multiply and accumulate matrices with a warpgroup, asynchronously.
+        """Multiply matrices with the threads of a warpgroup and accumulate, asynchronously.
         - `wgmma.mma_async.sync.aligned.shape.s32.u8.u8{.satfinite} d, a, b_desc, scale_d` (PTX 8.0, sm_90a only)
         - `wgmma.mma_async.sync.aligned.shape.s32.u8.u8{.satfinite} d, a_desc, b_desc, scale_d` (PTX 8.0, sm_90a only)
         """
@@ -5861,7 +5861,7 @@ class Wgmma_mma_async_u8_3:
         """As above, with other operands."""
     @overload
     def satfinite(self, d: Values, a: Values, b_desc: Value, scale_d: Value, /, *, pred: Guard = None) -> None:
-        """Multiply and accumulate matrices with a warpgroup, asynchronously.
+        """Multiply matrices with the threads of a warpgroup and accumulate, asynchronously.
         - `wgmma.mma_async.sync.aligned.shape.s32.u8.u8{.satfinite} d, a, b_desc, scale_d` (PTX 8.0, sm_90a only)
         - `wgmma.mma_async.sync.aligned.shape.s32.u8.u8{.satfinite} d, a_desc, b_desc, scale_d` (PTX 8.0, sm_90a only)
         """
@@ -5872,7 +5872,7 @@ class Wgmma_wait_group:
     sync: Wgmma_wait_group_sync
 class Wgmma_wait_group_sync:
     def aligned(self, n: Constant, /, *, pred: Guard = None) -> None:
-        """Wait until at most n of the latest wgmma groups are pending.
+        """Wait until at most n of the warpgroup's latest wgmma groups are pending.
         - `wgmma.wait_group.sync.aligned n` (PTX 8.0, sm_90a only)
         """
 
@@ -5881,7 +5881,7 @@ elect: Elect
 - `elect.sync d|p, membermask` (PTX 8.0, sm_90 or later)
 """
 getctarank: Getctarank
-"""Return the cluster rank of the CTA that owns a shared address.
+"""Return the cluster rank of the CTA whose shared memory contains an address.
 - `getctarank{.shared::cluster}.type d, a` (PTX 7.8, sm_90 or later)
 """
 griddepcontrol: Griddepcontrol
@@ -5889,7 +5889,7 @@ griddepcontrol: Griddepcontrol
 - `griddepcontrol.action` (PTX 7.8, sm_90 or later)
 """
 mapa: Mapa
-"""Map a shared address to that of the same variable in another CTA of the cluster.
+"""Map a shared memory address to the corresponding address in another CTA of the cluster.
 - `mapa{.shared::cluster}.type d, a, b` (PTX 7.8, sm_90 or later)
 """
 multimem: Multimem
@@ -5902,7 +5902,7 @@ multimem: Multimem
 - `multimem.st`: Store to a multimem address on every device.
 """
 setmaxnreg: Setmaxnreg
-"""Release registers of the warp to the CTA's pool, or request more.
+"""Release registers of the warp to the CTA's pool, or request registers from the pool.
 - `setmaxnreg.action.sync.aligned.u32 count` (PTX 8.0, sm_100f, sm_110f or sm_120f and their families, or sm_90a, sm_100a, sm_110a or sm_120a only)
 """
 stmatrix: Stmatrix
@@ -5915,34 +5915,34 @@ tensormap: Tensormap
 - `tensormap.replace`: Replace one field of a tensor map in memory.
 """
 wgmma: Wgmma
-"""- `wgmma.commit_group`: Commit the warpgroup's asynchronous MMAs so far to a wgmma group.
-- `wgmma.fence`: Order register accesses of a warpgroup before its asynchronous MMAs.
-- `wgmma.mma_async.sp`: Multiply and accumulate a structured-sparse matrix with a warpgroup, asynchronously.
-- `wgmma.mma_async`: Multiply and accumulate matrices with a warpgroup, asynchronously.
-- `wgmma.wait_group`: Wait until at most n of the latest wgmma groups are pending.
+"""- `wgmma.commit_group`: Commit the warpgroup's uncommitted asynchronous MMAs as a new wgmma group.
+- `wgmma.fence`: Order register accesses of a warpgroup before the warpgroup's asynchronous MMAs.
+- `wgmma.mma_async.sp`: Multiply a sparse by a dense matrix with a warpgroup and accumulate, asynchronously.
+- `wgmma.mma_async`: Multiply matrices with the threads of a warpgroup and accumulate, asynchronously.
+- `wgmma.wait_group`: Wait until at most n of the warpgroup's latest wgmma groups are pending.
 """
 applypriority_async: Applypriority_async
 """- `applypriority.async.bulk.tensor`: Change the eviction priority of a box of a tensor, asynchronously.
 - `applypriority.async.bulk`: Change the eviction priority of a large region of memory, asynchronously.
 """
 barrier_cluster: Barrier_cluster
-"""Arrive at the cluster barrier, or wait at it.
+"""Arrive at the cluster barrier, or wait until all threads of the cluster have arrived.
 - `barrier.cluster.wait{.aligned}` (PTX 7.8, sm_90 or later)
 - `barrier.cluster.arrive{.aligned}` (PTX 7.8, sm_90 or later)
 - `barrier.cluster.arrive.sem{.aligned}` (PTX 8.0, sm_90 or later)
 - and 1 more forms
 """
 cp_reduce: Cp_reduce
-"""- `cp.reduce.async.bulk`: Perform an element-wise reduction of contiguous memory, asynchronously.
-- `cp.reduce.async.bulk.tensor`: Perform a reduction of a box in shared memory on a tensor in global memory.
+"""- `cp.reduce.async.bulk`: Reduce contiguous memory element-wise into other contiguous memory, asynchronously.
+- `cp.reduce.async.bulk.tensor`: Reduce a box in shared memory into a tensor in global memory, element-wise.
 """
 cp_async_bulk: Cp_async_bulk
-"""- `cp.async.bulk.commit_group`: Commit the thread's bulk copies so far to a bulk group.
+"""- `cp.async.bulk.commit_group`: Commit the thread's uncommitted bulk copies as a new bulk async-group.
 - `cp.async.bulk`: Copy contiguous memory between state spaces, asynchronously.
 - `cp.async.bulk.prefetch`: Prefetch contiguous global memory into the L2 cache.
 - `cp.async.bulk.prefetch.tensor`: Prefetch a box of a tensor into the L2 cache.
-- `cp.async.bulk.tensor`: Copy a box of a tensor between global and shared memory with a tensor map.
-- `cp.async.bulk.wait_group`: Wait until at most n of the latest bulk groups are pending.
+- `cp.async.bulk.tensor`: Copy a box of a tensor, described by a tensor map, between global and shared memory.
+- `cp.async.bulk.wait_group`: Wait until at most n of the thread's latest bulk async-groups are pending.
 """
 fence_mbarrier_init: Fence_mbarrier_init
 """Order memory accesses, with a given strength and scope.
@@ -5974,7 +5974,7 @@ red_async: Red_async
 - `red.async.mmio.sem.scope{.global}.op.type [a], b` (PTX 8.7, sm_100 or later)
 """
 st_async: St_async
-"""Store asynchronously to shared memory of the cluster; an mbarrier tracks the bytes.
+"""Store asynchronously to shared memory of the cluster; an mbarrier tracks the stored bytes.
 - `st.async{.weak}{.shared::cluster}.mbarrier::complete_tx::bytes{.vec}.type [a], b, [mbar]` (PTX 8.1, sm_90 or later)
 - `st.async.sem.scope{.global}.type [a], b` (PTX 8.7, sm_100 or later)
 - `st.async.mmio.sem.scope{.global}.type [a], b` (PTX 8.7, sm_100 or later)

@@ -29,10 +29,10 @@ __all__ = ["Coordinates", "Elsewhere", "TensorMapAddress", "load_box", "prefetch
 Coordinates: TypeAlias = Sequence[object]
 """Coordinates of a box's first element, innermost dimension first: numbers or 32-bit registers."""
 TensorMapAddress: TypeAlias = Reg | TensorSpec | str
-"""A tensor map: the tensor, a register with its generic address (`X.tma_desc()`), or a symbol."""
+"""Tensor map operand: the tensor, a register with the map's generic address (`X.tma_desc()`), or a symbol."""
 
 Elsewhere: TypeAlias = Reg | Sequence[object]
-"""Address that replaces the one in the tensor map; in a tuple, followed by sizes, or by sizes and strides."""
+"""Address that replaces the address in the tensor map, or a tuple of address and sizes, or with strides, too."""
 
 _WITH_SIZES = 2
 _ROWS_OF_GATHER = 5  # coordinates of tile::gather4: one column and four rows
@@ -124,7 +124,7 @@ def prefetch_box(
     address: Elsewhere | None = None,
     pred: Reg | None = None,
 ) -> None:
-    """Emit one `cp.async.bulk.prefetch.tensor` into L2, or another instruction (`head`) on a box in global memory."""
+    """Emit one `cp.async.bulk.prefetch.tensor` into L2, or the instruction `head` on a box of a tensor."""
     words = _words(
         what,
         head,
@@ -154,7 +154,7 @@ def _between(elsewhere: Elsewhere | None) -> tuple[object, ...]:
 
 
 def _overridden(elsewhere: Elsewhere | None) -> dict[str, bool]:
-    """Return the override flags: address only; address and sizes; address, sizes and strides."""
+    """Return the `.override` modifiers of a copy: of the address, of the sizes, or of sizes and strides."""
     count = len(_between(elsewhere))
     return {
         "override_global_address": count > 0,

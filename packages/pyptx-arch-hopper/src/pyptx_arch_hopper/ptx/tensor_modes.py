@@ -16,7 +16,7 @@ _PARENT = "ptx.cp.async_.bulk.tensor"
 
 
 class TileCopy:
-    """`ptx.cp.async_.bulk.tensor.tile_2d` and the other ranks: loads of boxes in tile mode."""
+    """`ptx.cp.async_.bulk.tensor.tile_1d` to `tile_5d`: loads of boxes in tile mode."""
 
     def __init__(self, name: str, rank: int, mode: str) -> None:
         """Store the function's name, the rank of its boxes, and the copy mode."""
@@ -58,7 +58,7 @@ class RowCopy(TileCopy):
 
 
 class Im2colCopy:
-    """`ptx.cp.async_.bulk.tensor.im2col_4d` and the other ranks: loads of boxes in im2col mode."""
+    """`ptx.cp.async_.bulk.tensor.im2col_3d` to `im2col_5d`: loads of boxes in im2col mode."""
 
     def __init__(self, name: str, rank: int) -> None:
         """Store the function's name and the rank of its boxes."""
@@ -99,7 +99,7 @@ class Im2colCopy:
 
 
 class TileStore:
-    """`ptx.cp.async_.bulk.tensor.store_2d` and the other ranks, and `scatter4_2d`: stores of boxes."""
+    """`ptx.cp.async_.bulk.tensor.store_1d` to `store_5d`, and `scatter4_2d`: stores of boxes."""
 
     def __init__(self, name: str, rank: int, mode: str) -> None:
         """Store the function's name, the rank of its boxes, and the copy mode."""

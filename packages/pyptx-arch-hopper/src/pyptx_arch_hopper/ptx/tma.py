@@ -1,7 +1,7 @@
-"""`ptx.tma`: box copies with coordinates `{0, row, column / 64}`: a matrix as slabs of 128-byte rows.
+"""`ptx.tma`: box copies of a matrix that its tensor map divides into slabs of 64 columns, with 128-byte rows.
 
-A Tile with `tma_rank=3` has such a tensor map: dimension 0 is the column inside a slab, 1 the row, 2 the slab. One copy
-transfers several slabs, each swizzled separately.
+Box coordinates are `{0, row, column / 64}`: dimension 0 is the column inside a slab, 1 the row, 2 the slab. A `Tile`
+with `tma_rank=3` has a tensor map with these dimensions. One copy transfers several slabs, each swizzled separately.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _SLAB_SHIFT = 6
 class Tma:
     """Copies between a matrix of 16-bit elements and shared memory.
 
-    Each emits one instruction; if `col` is a register, one `shr` before it divides `col` by 64. `coords` are the three
-    coordinates, instead of `row` and `col`.
+    Each call emits one instruction, after one `shr` that divides `col` by 64 if `col` is a register. `coords` are the
+    three coordinates, instead of `row` and `col`.
     """
 
     def load_3d(

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["Matrix", "Wgmma", "wgmma"]
 
 Matrix: TypeAlias = Reg | SharedAlloc | SharedSlice
-"""A matrix in shared memory: its descriptor in a register (u64), a tile of `smem.tile`, or a stage of one."""
+"""A matrix in shared memory: its descriptor in a register (u64), a tile of `smem.tile`, or a stage of a tile."""
 
 _MASKED_B128 = 0x4000004000010000
 _ADDRESS_MASK = 0x3FF80
@@ -83,8 +83,8 @@ class Wgmma:
     ) -> None:
         """Emit `wgmma.mma_async.sync.aligned.m64nNkK.d.a.b {d…}, a, b, scale_d{, scale_a, scale_b…};`.
 
-        d = a·b + d, or a·b with `scale_d=False`. All 128 threads of the warpgroup execute it. `d` is undefined until
-        `wait_group`. Registers written before it need a `fence`.
+        d = a·b + d, or a·b with `scale_d=False`. All 128 threads of the warpgroup execute the MMA. `d` is undefined
+        until `wait_group`. A `fence` is required between a write to a register and the MMA that uses the register.
 
         | d += a x b | K | N | registers of d |
         |---|---|---|---|
@@ -95,13 +95,13 @@ class Wgmma:
         | s32 += b1 x b1 (and, popc) | 256 | 8, 16, 24, 32, 48, … 256 | N/2 s32 |
 
         `a` is four 32-bit registers, or a matrix in shared memory; `b` is a matrix in shared memory. Such a matrix is a
-        descriptor in a u64 register, or a tile of `smem.tile` (or a stage of one). The descriptor of a tile is computed
+        descriptor in a u64 register, a tile of `smem.tile`, or a stage of a tile. The descriptor of a tile is computed
         before the MMA by three instructions, one more for a static address. `a_k_offset` and `b_k_offset` are byte
-        offsets from its start (`SharedTile.offset`); with a descriptor they emit an `advance`.
+        offsets from the start of the matrix (`SharedTile.offset`); with a descriptor they emit an `advance`.
 
         `scale_d` is a constant, a predicate, or a 32-bit register, which one `setp` compares with 0. `scale_a=-1` and
         `scale_b=-1` negate (floating point only). `trans_a` and `trans_b` are 1 for MN-major (16-bit types in shared
-        memory only); the default is the tile's. `satfinite` clamps an integer accumulator.
+        memory only); the default is the tile's major. `satfinite` clamps an integer accumulator.
 
         Raise OperandError for types, shapes, registers and options that are invalid or contradict the tile.
         """
@@ -224,7 +224,7 @@ class Wgmma:
     # --- descriptors --------------------------------------------------------------------------------
 
     def descriptor(self, tile: Matrix, *, mn: int = 0, k: int = 0) -> Reg:
-        """Return the descriptor of a tile of `smem.tile`, or a stage of one, for an MMA that starts at (mn, k).
+        """Return the descriptor of a tile of `smem.tile`, or of a stage of a tile, for an MMA that starts at (mn, k).
 
         Emits three instructions (`bfe`, `cvt`, `or`), preceded by one `mov` or `add` if the address is static or has an
         offset. Raise SpecError, with a diagram, for a position at which no MMA can start, and OperandError for a value
@@ -288,8 +288,8 @@ class Wgmma:
         """Return a descriptor computed as `((smem_addr + byte_offset) & mask) >> 4 | const_bits`.
 
         Emits four instructions (`and`, `shr`, `cvt`, `or`), preceded by one `add` for an offset. `steps` are the
-        opcodes of an equivalent sequence of another compiler, in order: `"add.s64 and.b64 shr.u64 or.b64"`. Each
-        instruction writes one of `temps`, the last one the descriptor; missing registers are new.
+        opcodes of another compiler's equivalent instructions, in order: `"add.s64 and.b64 shr.u64 or.b64"`. Instruction
+        `n` writes `temps[n]`, or a new register if `temps` is None; the last instruction writes the descriptor.
         """
         trace = active("ptx.wgmma.masked_descriptor")
         if steps is not None:

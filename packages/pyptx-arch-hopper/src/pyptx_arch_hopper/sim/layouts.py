@@ -13,7 +13,7 @@ from pyptx_sim.extension import AccessLayout
 
 @lru_cache(maxsize=32)
 def swizzle(mode: str, user: str) -> AccessLayout:
-    """Return the layout of a swizzle mode of tensor maps ("none", "64B", "128B_atom_32B"); `user` is an instruction."""
+    """Return the layout of a tensor map swizzle mode, such as "128B_atom_32B"; `user` is the opcode that uses it."""
     width, _, atom = mode.partition("_atom_")
     name = "no swizzle" if width == "none" else f"{width} swizzle"
     if atom:

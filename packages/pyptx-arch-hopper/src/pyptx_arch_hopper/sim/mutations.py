@@ -12,7 +12,7 @@ MUTATIONS: Final = (
     Mutation(
         "drop a wgmma fence", ("wgmma.fence",), edits.drop, "register accesses are not ordered before wgmma.mma_async"
     ),
-    Mutation("drop a setmaxnreg", ("setmaxnreg",), edits.drop, "a warpgroup keeps its registers, or gets no more"),
+    Mutation("drop a setmaxnreg", ("setmaxnreg",), edits.drop, "the register count of the warps does not change"),
     Mutation(
         "add 8 to the count of a setmaxnreg",
         ("setmaxnreg",),

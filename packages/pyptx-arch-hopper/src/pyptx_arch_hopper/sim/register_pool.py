@@ -90,7 +90,7 @@ class RegisterPool:
         return int(count - self._owned[warp]) * WARP
 
     def describe(self, warp: int) -> str:
-        """Return, as text, the registers that a blocked warp lacks, and those of its CTA's pool and other warps."""
+        """Return, as text, the registers that a blocked warp lacks, and the registers of its CTA's pool and warps."""
         cta = self._wave.geometry.cta
         count = self._wanted[warp]
         owned = self._owned[cta == cta[warp]]

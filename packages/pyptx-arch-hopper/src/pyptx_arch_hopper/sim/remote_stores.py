@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class RemoteStores(AsyncIssue):
     """Outstanding st.async or red.async of some threads: `values` are the elements of each thread's vector.
 
-    If `update` is None the elements are stored; otherwise `update` combines the single element with memory, whose
-    undefined bits have the `origin`.
+    If `update` is None, the elements are stored. Otherwise `update` combines each thread's single element with memory;
+    bits of memory that become undefined get the `Origin` in `origin`.
     """
 
     targets: IntArray

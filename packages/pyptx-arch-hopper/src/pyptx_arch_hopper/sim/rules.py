@@ -18,7 +18,7 @@ RULES: Final = explained(
     ),
     Rule(
         name="missing-wgmma-fence",
-        summary="wgmma.mma_async registers accessed earlier without wgmma.fence",
+        summary="no wgmma.fence between a register access and the wgmma.mma_async that uses the register",
     ),
     Rule(
         name="wgmma-register-before-wait",

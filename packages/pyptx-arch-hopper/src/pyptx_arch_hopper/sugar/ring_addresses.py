@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["StageAddress", "distance_behind", "number", "place_in_front", "steps_text"]
 
 _STEPS = frozenset({"shl", "mul", "cvt", "mov", "add"})
-_FEWEST, _MOST = 2, 6  # instructions
+_FEWEST, _MOST = 2, 6  # minimum and maximum instructions of an address computation
 
 
 @dataclass(slots=True)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Rings", "rings"]
 
-_RINGS_OF_A_NAME = 3  # numbered names per ring name that pyptx_transpile.names reserves
+_RINGS_OF_A_NAME = 3  # maximum rings with one stem: `full`, `full_2` and `full_3`
 _COMMON = ("barrier_ring", "barrier_ring_2", "barrier_ring_3")  # names reserved in pyptx_transpile.names
 _LEAST = 2  # minimum barrier rings with equal options for a shared name of the options
 Rings: TypeAlias = "Mapping[Said, Constant]"

@@ -31,7 +31,7 @@ _ARRIVES: dict[tuple[str, ...], str] = {
 
 @dataclass(frozen=True, slots=True)
 class RingWait:
-    """A wait for a stage. `phase` is the instruction between address and poll that computes the phase, if any."""
+    """A wait for a stage. `phase`: instruction between address and poll that computes the phase, or None."""
 
     found: WaitMatch
     place: StageAddress
@@ -78,7 +78,7 @@ def ring_waits(body: Body) -> Iterator[RingWait]:
 
 
 def arrivals(body: Body) -> Iterator[Arrival]:
-    """Yield the arrivals of a body whose mbarrier address, or its last step, is computed just before the arrival."""
+    """Yield the arrivals directly preceded by instructions that compute the mbarrier address, or by the last one."""
     for at in body.places("mbarrier"):
         node = body.branch(at)
         if node.opcode not in _ARRIVES or body.deviates(at):

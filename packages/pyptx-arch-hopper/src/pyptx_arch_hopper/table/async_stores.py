@@ -23,7 +23,7 @@ REDUCTIONS = (
 
 SUMMARIES = {
     "Data movement": {
-        "st.async": "Store asynchronously to shared memory of the cluster; an mbarrier tracks the bytes.",
+        "st.async": "Store asynchronously to shared memory of the cluster; an mbarrier tracks the stored bytes.",
     },
     "Atomics": {
         "red.async": "Perform a reduction on shared memory of the cluster, asynchronously.",

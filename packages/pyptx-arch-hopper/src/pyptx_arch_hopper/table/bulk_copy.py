@@ -132,10 +132,10 @@ SUMMARIES = {
     },
     "Asynchronous copies": {
         "cp.async.bulk": "Copy contiguous memory between state spaces, asynchronously.",
-        "cp.reduce.async.bulk": "Perform an element-wise reduction of contiguous memory, asynchronously.",
+        "cp.reduce.async.bulk": "Reduce contiguous memory element-wise into other contiguous memory, asynchronously.",
         "cp.async.bulk.prefetch": "Prefetch contiguous global memory into the L2 cache.",
-        "cp.async.bulk.commit_group": "Commit the thread's bulk copies so far to a bulk group.",
-        "cp.async.bulk.wait_group": "Wait until at most n of the latest bulk groups are pending.",
+        "cp.async.bulk.commit_group": "Commit the thread's uncommitted bulk copies as a new bulk async-group.",
+        "cp.async.bulk.wait_group": "Wait until at most n of the thread's latest bulk async-groups are pending.",
     },
 }
 

@@ -21,11 +21,11 @@ def _barrier(opcode: str, since: tuple[int, int], **slots: tuple[str, ...]) -> I
 
 SUMMARIES = {
     "Data movement": {
-        "mapa": "Map a shared address to that of the same variable in another CTA of the cluster.",
-        "getctarank": "Return the cluster rank of the CTA that owns a shared address.",
+        "mapa": "Map a shared memory address to the corresponding address in another CTA of the cluster.",
+        "getctarank": "Return the cluster rank of the CTA whose shared memory contains an address.",
     },
     "Synchronization": {
-        "barrier.cluster": "Arrive at the cluster barrier, or wait at it.",
+        "barrier.cluster": "Arrive at the cluster barrier, or wait until all threads of the cluster have arrived.",
     },
 }
 

@@ -10,7 +10,7 @@ SUMMARIES = {
         "griddepcontrol": "Allow dependent grids to start, or wait for prerequisite grids.",
     },
     "Miscellaneous": {
-        "setmaxnreg": "Release registers of the warp to the CTA's pool, or request more.",
+        "setmaxnreg": "Release registers of the warp to the CTA's pool, or request registers from the pool.",
     },
 }
 

@@ -115,8 +115,8 @@ SUMMARIES = {
         "applypriority.async.bulk.tensor": "Change the eviction priority of a box of a tensor, asynchronously.",
     },
     "Asynchronous copies": {
-        "cp.async.bulk.tensor": "Copy a box of a tensor between global and shared memory with a tensor map.",
-        "cp.reduce.async.bulk.tensor": "Perform a reduction of a box in shared memory on a tensor in global memory.",
+        "cp.async.bulk.tensor": "Copy a box of a tensor, described by a tensor map, between global and shared memory.",
+        "cp.reduce.async.bulk.tensor": "Reduce a box in shared memory into a tensor in global memory, element-wise.",
         "cp.async.bulk.prefetch.tensor": "Prefetch a box of a tensor into the L2 cache.",
     },
 }

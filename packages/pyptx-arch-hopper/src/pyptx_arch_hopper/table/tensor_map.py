@@ -10,8 +10,9 @@ EDITABLE = ("sm_90a", "sm_100f", "sm_110f", "sm_120f")
 NEWER = EDITABLE[1:]
 SPACES = ("global", "shared::cta")
 
-# Tensor map fields with one value (and its type), a value per dimension, or a constant (range, PTX version, targets).
-# Later PTX versions add values of elemtype and swizzle_mode; operands with these values have the values' names.
+# Tensor map fields: WORDS have one value, DIMENSIONS one value per dimension, each with the type of the value.
+# CONSTANTS have an immediate: operand name, range, first PTX version, targets. Values that a later PTX version added to
+# elemtype or swizzle_mode are a row of their own, whose operand is named after the values.
 WORDS = ((("global_address",), "b64"), (("rank",), "b32"))
 DIMENSIONS = ((("box_dim", "global_dim", "element_stride"), "b32"), (("global_stride",), "b64"))
 CONSTANTS = (

@@ -24,10 +24,11 @@ ORDERS = "0 1"  # imm-trans-a and imm-trans-b: 1 transposes the operand
 class WgmmaTypes:
     """A type combination of wgmma.mma_async.
 
-    `factors` are the types of a and b, and `a` is the register fragment of a (see `pyptx_ir.isa.kinds.fragments`).
-    `depth` is K of the dense MMA; the sparse MMA has twice this K. `selector` is the last pair of threads that can
-    provide the metadata of a sparse a; None without a sparse MMA. `negates` and `transposes`: whether the immediates
-    imm-scale and imm-trans exist; only matrices in shared memory are transposed.
+    `factors` are the types of A and B as modifiers, and `a` is the register fragment of A (see
+    `pyptx_ir.isa.kinds.fragments`). `depth` is K of the dense MMA; the sparse MMA has twice this K. `selector` is the
+    maximum of the operand that selects the threads with the metadata of a sparse A; None if no sparse MMA has these
+    types. `negates` and `transposes`: whether the immediates imm-scale and imm-trans exist; only matrices in shared
+    memory are transposed.
     """
 
     d: str
@@ -93,11 +94,11 @@ def _row(product: WgmmaTypes, *, sparse: bool, registers: bool) -> InstructionRo
 
 SUMMARIES = {
     "Warpgroup matrices": {
-        "wgmma.mma_async": "Multiply and accumulate matrices with a warpgroup, asynchronously.",
-        "wgmma.mma_async.sp": "Multiply and accumulate a structured-sparse matrix with a warpgroup, asynchronously.",
-        "wgmma.fence": "Order register accesses of a warpgroup before its asynchronous MMAs.",
-        "wgmma.commit_group": "Commit the warpgroup's asynchronous MMAs so far to a wgmma group.",
-        "wgmma.wait_group": "Wait until at most n of the latest wgmma groups are pending.",
+        "wgmma.mma_async": "Multiply matrices with the threads of a warpgroup and accumulate, asynchronously.",
+        "wgmma.mma_async.sp": "Multiply a sparse by a dense matrix with a warpgroup and accumulate, asynchronously.",
+        "wgmma.fence": "Order register accesses of a warpgroup before the warpgroup's asynchronous MMAs.",
+        "wgmma.commit_group": "Commit the warpgroup's uncommitted asynchronous MMAs as a new wgmma group.",
+        "wgmma.wait_group": "Wait until at most n of the warpgroup's latest wgmma groups are pending.",
     },
 }
 

@@ -37,7 +37,7 @@ def _expresses(described: TensorMap) -> bool:
 
 
 def _number(described: TensorMap) -> int | None:
-    """Return the CUtensorMapDataType number of the element type; None if it has none."""
+    """Return the CUtensorMapDataType number of the element type; None for a type without a number."""
     element = PACKED_ELEMENTS.get(described.dtype) or BY_NAME.get(described.dtype)
     return None if element is None else element.tensor_map
 

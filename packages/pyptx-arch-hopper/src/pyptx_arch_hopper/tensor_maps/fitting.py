@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["fitting_tile"]
 
 _RANKS = {f"{rank}d": rank for rank in range(1, 6)}
-_SLABS = 0  # instead of a rank: a matrix as 128-byte-wide slabs (tensor map of rank 3)
+_SLABS = 0  # stands for rank 3 of a matrix that the tensor map divides into 128-byte-wide slabs
 _RANK_OF_SLABS = 3
 _SIZES = {
     _SLABS: (1024, 1024),

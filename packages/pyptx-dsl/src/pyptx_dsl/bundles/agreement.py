@@ -1,4 +1,4 @@
-"""Consistency checks of a bundle record: the PTX text defines the entry, with the record's parameters."""
+"""Consistency checks of a bundle record (kernel launch data as JSON) against the PTX text that it contains."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _POINTER: Final = "u64"
 
 
 def check_agreement(field: Field, special: Specialization) -> None:
-    """Raise BundleError if the parameters and arrays of a specialization contradict each other or its PTX text."""
+    """Raise BundleError if a specialization's parameters and arrays contradict each other or its PTX text."""
     _check_target(field, special)
     function = _entry(field, special)
     declared, rows = function.parameters or (), special.parameters
@@ -63,12 +63,12 @@ def _fits(parameter: Parameter, row: EntryParameter) -> bool:
 
 
 def _kinds(row: EntryParameter) -> Sequence[DescriptorKind]:
-    """Return the descriptor kinds that a parameter may have; all kinds if the record lacks its descriptor."""
+    """Return the kind of a parameter's descriptor; if the parameter has none, all kinds that plugins define."""
     return descriptor_kinds() if row.descriptor is None else (descriptor_kind_of(type(row.descriptor)),)
 
 
 def _check_tensors(field: Field, special: Specialization) -> None:
-    """Check the record's array indices (pointers, descriptors, `mutated`), unique names, and launch attribute order."""
+    """Raise BundleError if a specialization has a wrong array index, a duplicate name or unsorted launch attributes."""
     named = [row.index for row in special.parameters if row.kind == "tensor"]
     arrays = [row.name for row in special.inputs] + [row.name for row in special.outputs]
     count = len(arrays) if special.inputs else len(named)
@@ -88,7 +88,7 @@ def _check_tensors(field: Field, special: Specialization) -> None:
         raise field.wrong(f"mutated is {list(special.mutated)[:8]}, expected increasing input indices below {inputs}")
     numbers = [number for number, _ in special.attributes]
     if sorted(set(numbers)) != numbers:
-        raise field.wrong("the numbers of the launch attributes must increase")
+        raise field.wrong("the CUlaunchAttributeID numbers of the launch attributes must increase")
 
 
 def _unique(field: Field, names: Sequence[str], what: str) -> None:

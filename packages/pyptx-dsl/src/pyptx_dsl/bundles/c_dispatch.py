@@ -1,4 +1,4 @@
-"""Generator of the C function that launches the specialization for given sizes, or returns an error code."""
+"""Generator of the C function that launches the kernel specialization for given sizes, or returns an error code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SHOWN: Final = 8
 
 
 def dispatch_declaration(interface: Interface) -> str:
-    """Return the C struct of sizes and the dispatch function's declaration; empty if the kernel has no selectors."""
+    """Return the C declarations of the dispatch function and its struct of sizes; empty for a single specialization."""
     if not interface.dispatched:
         return ""
     name = interface.name

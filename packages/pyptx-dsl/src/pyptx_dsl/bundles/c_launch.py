@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from pyptx_ir.plugins.descriptor_rows import DescriptorCode
     from pyptx_ir.plugins.rows import EntryParameter, Specialization
 
-_CLUSTER_DIMENSION: Final = 4  # CUlaunchAttributeID
+_CLUSTER_DIMENSION: Final = 4  # value of CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
 
 
 def alignments(special: Specialization) -> list[int]:
-    """Return the required alignment in bytes of each array's address, from its Tile and its descriptor."""
+    """Return the required alignment in bytes of each array's address, from the array's Tile and descriptor."""
     found = [array.alignment for array in special.inputs] + [array.alignment for array in special.outputs]
     described = described_alignments(special.parameters)
     return [max(alignment, described.get(index, 1)) for index, alignment in enumerate(found)]
 
 
 def code_of(described: object) -> DescriptorCode | None:
-    """Return the C code generator of a descriptor; None if C code cannot encode the descriptor."""
+    """Return the C code generator of an array descriptor, such as a tensor map; None if C code cannot encode it."""
     code = None if described is None else descriptor_kind_of(type(described)).code
     return code if code is not None and code.expresses(described) else None
 
@@ -154,7 +154,7 @@ def _assignments(special: Specialization, members: Mapping[str, str]) -> Iterabl
 
 
 def _encoded(row: EntryParameter, members: Mapping[str, str], special: Specialization) -> list[str]:
-    """Return the C statements that encode a descriptor accepted by `check_expressible`."""
+    """Return the C statements that encode a parameter's array descriptor, such as a tensor map; empty without one."""
     code = code_of(row.descriptor)
     if code is None:
         return []

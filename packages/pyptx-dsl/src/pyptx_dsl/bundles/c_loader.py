@@ -137,7 +137,7 @@ def _array(shape: Sequence[int], dtype: str, strides: Sequence[int]) -> str:
 
 
 def _source(interface: Interface, words: dict[str, str]) -> dict[str, str]:
-    rows = dict[tuple[bytes, int], int]()  # index in the C array `kernels`; specializations may share it
+    rows = dict[tuple[bytes, int], int]()  # (cubin, shared bytes) -> index in the C array `kernels`
     images, kernels, row_of = list[str](), list[str](), list[int]()
     for entry in interface.entries:
         key = (entry.cubin, entry.special.shared_bytes)
@@ -162,7 +162,7 @@ def _source(interface: Interface, words: dict[str, str]) -> dict[str, str]:
 
 
 def _functions(entries: Sequence[BundleEntry]) -> str:
-    """Return `X(name, (parameters))` lines for the driver functions that launches call and the C template lacks."""
+    """Return a C line `X(name, (parameters))` for each driver function that launches need besides the template's."""
     codes = [code_of(row.descriptor) for entry in entries for row in entry.special.parameters]
     found = dict.fromkeys(function for code in codes if code is not None for function in code.functions)
     found |= dict.fromkeys(_OF_PERSISTENT if _persistent(entries) else ())

@@ -229,7 +229,7 @@ def _chosen_lines(number: int, selector: Selector) -> list[str]:
 
 
 def _scalar_lines(number: int, row: RawParameter, member: str) -> list[str]:
-    """Return the C lines that unpack one scalar of a TVM-FFI call, with the range check of a call from Python."""
+    """Return the C lines that unpack one scalar of a TVM-FFI call and check its range, as a Python call does."""
     kind, place = SCALARS[row.type.name][0], f"&arguments[{number}]"
     if row.type.is_float:
         lines = _refused(f"as_number({place}, &number)", row.name, "number")

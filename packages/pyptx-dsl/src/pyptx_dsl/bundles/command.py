@@ -96,7 +96,7 @@ def _choice(kernel: Kernel, words: Mapping[str, str]) -> dict[str, object]:
 
 
 def _value(default: object, word: str) -> object:
-    """Return the value of a `--shape` or `--set` text: a Python literal, a PTX type if the default is one, or text."""
+    """Return the value of a `--shape` or `--set` text: a Python literal, a PTX type if `default` is a type, or text."""
     if isinstance(default, PtxType):
         try:
             return from_name(word)
@@ -147,7 +147,7 @@ def _module(place: str) -> ModuleType:
 def _from_file(path: Path) -> ModuleType:
     from importlib.util import module_from_spec, spec_from_file_location
 
-    name = f"_exported_{path.stem}"  # the file may have the name of an importable module
+    name = f"_exported_{path.stem}"  # the prefix avoids the name of an installed module
     spec = spec_from_file_location(name, path.resolve())
     if spec is None or spec.loader is None:
         raise BundleError(f"cannot import {path}")

@@ -19,7 +19,7 @@ _ABI_VERSION_OF_CUDA_13: Final = 8
 
 
 def check_cubin(name: str, cubin: bytes, special: Specialization) -> None:
-    """Raise BundleError unless the bytes are an ELF cubin with the target and the entry of a specialization."""
+    """Raise BundleError unless the bytes are an ELF cubin for a kernel specialization's target, with its entry."""
     if len(cubin) < _HEADER_BYTES or not cubin.startswith(_MAGIC):
         raise BundleError(f"{name} is not a cubin: it is not a 64-bit ELF file")
     (machine,) = struct.unpack_from("<H", cubin, 18)

@@ -37,7 +37,7 @@ _LONGEST_NAME: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A kernel's declaration and the keywords of each specialization to compile."""
+    """A kernel's declaration, and the keyword arguments (sizes, template values) of each specialization to compile."""
 
     declaration: Declaration
     choices: Sequence[Mapping[str, object]]
@@ -54,8 +54,8 @@ def export(
     """Compile a kernel once for each of `choices` (sizes, template values, `raw_params` values) into a bundle folder.
 
     `name` names the C functions and files; the default is the kernel's name. `arch` replaces the target of the kernel.
-    Each call passes the `raw_params` entries without a value in a choice. Raises BundleError for a kernel that
-    cannot be exported, and the errors of tracing and compiling.
+    If a choice lacks the value of a `raw_params` entry, each call of the exported kernel passes it. Raises BundleError
+    for a kernel that cannot be exported, and the errors of tracing and compiling.
     """
     path = Path(folder)
     chosen = name or kernel.name

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 60
 MOST_BYTES = 1 << 49
-"""Largest device address range. CUDA programming guide, "Unified Memory": 49 bits of virtual addresses."""
+"""Bytes of the largest address range: virtual addresses have 49 bits. CUDA programming guide, "Unified Memory"."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _MOST_MANIFEST: Final = 1 << 24
 _MOST_FILES: Final = 10_000
-# Windows lacks these flags; there, the check of the opened file rejects links and pipes.
+# Windows lacks O_NOFOLLOW and O_NONBLOCK; there, the check of the opened file rejects links and pipes.
 _FLAGS: Final = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 

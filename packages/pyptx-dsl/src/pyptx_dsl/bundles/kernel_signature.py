@@ -1,6 +1,7 @@
 """Properties of a bundled kernel other than its specializations: its Tiles, and the scalars that a call passes.
 
-A loaded kernel's declaration is built from them, without the function, so runtimes treat the kernel like any other.
+A loaded kernel's declaration is built from these properties instead of from a Python function, so runtimes treat the
+kernel like any other.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class KernelSignature:
 
 
 def signature_of(declaration: Declaration, special: Specialization) -> KernelSignature:
-    """Return the signature of a compiled kernel; calls pass the scalars without a value in `special`."""
+    """Return the signature of a compiled kernel; calls pass the scalars that have no value in `special`."""
     left = {row.name for row in special.parameters if row.kind == "scalar" and row.value is None}
     scalars = tuple(row for row in declaration.raw if row.name in left)
     fixed = [position for position, name in declaration.scalars if name not in left]
@@ -122,7 +123,7 @@ def _dimension(field: Field) -> int | str:
 
 
 def _scalar(field: Field) -> tuple[RawParameter, int | None]:
-    """Return a scalar that calls pass, and its argument position; None if calls pass the scalar by name only."""
+    """Return a scalar parsed from a manifest, and its argument position; None if calls pass the scalar by name only."""
     found = field.members(_OPEN)
     row = RawParameter(found["name"].text(_LONGEST, _IDENTIFIER), from_name(found["type"].choice(_TYPES)))
     return row, None if found["position"].value is None else found["position"].integer(0, _MOST)
@@ -145,7 +146,7 @@ def check_signature(signature: KernelSignature, entries: Sequence[BundleEntry]) 
 
 
 def _shared(special: Specialization) -> tuple[object, ...]:
-    """Return the properties that all specializations of one kernel share: arrays, scalars, entry and layout."""
+    """Return the launch properties that a kernel's specializations share: PTX entry, target, cluster, and others."""
     row = special
     return row.entry, row.target, row.cluster, row.mutated, row.attributes, _version(row)
 
@@ -177,7 +178,7 @@ def _version(special: Specialization) -> tuple[int, int]:
 
 
 def declared(signature: KernelSignature, entries: Sequence[BundleEntry]) -> Declaration:
-    """Return the declaration of a loaded kernel; its function raises BundleError."""
+    """Return the `Declaration` of a loaded kernel; the Python function in it raises BundleError."""
     special, names = entries[0].special, signature.dimensions
     return Declaration(
         name=signature.name,

@@ -54,7 +54,7 @@ class BundleEntry:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """The manifest's entry for one of the bundle's other files; `bytes` is the size of that file."""
+    """The manifest's entry for one file of the bundle, such as a cubin; `bytes` is the size of that file."""
 
     name: str
     bytes: int
@@ -128,7 +128,7 @@ def compose(heading: Heading, entries: Sequence[BundleEntry], files: Sequence[Fi
 def read_manifest(data: bytes) -> Manifest:
     """Return the parsed manifest; raise BundleError for anything that `compose` does not write."""
     document = Field("manifest", _json(data))
-    for name, member in document.pairs(_MOST_KEYWORDS):  # `format` first: other formats have other members
+    for name, member in document.pairs(_MOST_KEYWORDS):  # check `format` first: other formats have other members
         if name == "format":
             _check_format(member)
     found = document.members(_MEMBERS)

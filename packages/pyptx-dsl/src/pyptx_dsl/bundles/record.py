@@ -82,7 +82,7 @@ def record(specialization: Specialization) -> dict[str, object]:
 
 
 def _plain_parameter(row: EntryParameter) -> dict[str, object]:
-    """Return a parameter as JSON data; the description of a descriptor is stored under the name of its kind."""
+    """Return a parameter as JSON data; its array descriptor is an object with one member, named after the kind."""
     described = row.descriptor
     kind = None if described is None else descriptor_kind_of(type(described))
     return {**_plain(row, _PARAMETER), "descriptor": None if kind is None else {kind.name: kind.plain(described)}}
@@ -205,7 +205,7 @@ def _value(field: Field, dtype: str) -> int | float | None:
 
 
 def _description(field: Field) -> object:
-    """Return the description of a descriptor, parsed by the descriptor kind that the JSON member names."""
+    """Return a parameter's array descriptor, parsed by the descriptor kind that the name of the JSON member states."""
     pairs = field.pairs(1)
     if not pairs:
         raise field.wrong("missing description")

@@ -48,7 +48,7 @@ def check_tensors(kernel: str, named: Iterable[tuple[str, object]]) -> None:
             )
         if tensor.numel() and not tensor.untyped_storage().nbytes():
             raise LayoutError(
-                f"{kernel}: {name} has no memory: its storage was freed", help="allocate it before the call"
+                f"{kernel}: {name} has no memory: its storage was freed", help="allocate the tensor before the call"
             )
 
 

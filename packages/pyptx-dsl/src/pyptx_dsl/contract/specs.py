@@ -43,7 +43,7 @@ class Layout(enum.Enum):
 
     @property
     def swizzle(self) -> str | None:
-        """Name of the shared memory swizzle; None for a layout without one."""
+        """Name of the shared memory swizzle; None for a layout without a swizzle."""
         return _SWIZZLES.get(self.name)
 
     @property
@@ -123,7 +123,7 @@ class Tile(Value):
         if dtype is None:
             last = shape[-1] if shape and shape[-1] in BY_NAME else None
             help = f"pass the type {last!r} without quotes; a string names a dimension" if last else ""
-            raise SpecError(f"Tile{dims_and_dtype!r} has no dtype", help=help or 'write it last: Tile("M", "N", f32)')
+            raise SpecError(f"Tile{dims_and_dtype!r} has no dtype", help=help or 'pass a type: Tile("M", "N", f32)')
         if not shape:
             raise SpecError(f"Tile({dtype}) has no dimensions", help="write Tile(1, …) for a single number")
         box = None if tma_box is None else tuple(_dim(size) for size in tma_box)
@@ -199,7 +199,7 @@ class Tile(Value):
 
     @property
     def swizzle(self) -> str | None:
-        """Shared memory swizzle of the layout, such as `"128B"`; None without one."""
+        """Shared memory swizzle of the layout, such as `"128B"`; None without a swizzle."""
         return self.layout.swizzle
 
     def resolve_shape(self, env: Mapping[str, int]) -> tuple[int, ...]:
@@ -241,7 +241,7 @@ class Tile(Value):
         return env
 
     def matches(self, array_shape: Sequence[int], dtype_name: str) -> bool:
-        """Return whether an array's rank, sizes and element type match the Tile; `dtype_name` is PTX's or NumPy's."""
+        """Return whether an array's rank, sizes and element type match the Tile; `dtype_name`: a PTX or NumPy name."""
         held = BY_ARRAY[dtype_name].name if dtype_name in BY_ARRAY else dtype_name
         if len(array_shape) != self.rank or not takes(self.dtype.name, held):
             return False
@@ -310,7 +310,7 @@ def _element_type(value: object) -> str | None:
 
 
 def _layout_for(inner: Dim, dtype: PtxType) -> Layout:
-    """Return the TMA layout whose swizzle is as wide as a box's inner dimension; `ROW` if that is named."""
+    """Return the TMA layout whose swizzle is as wide as a box's inner dimension; `ROW` if the size is a name."""
     if isinstance(inner, str):
         return Layout.ROW
     width = inner * dtype.bits // 8

@@ -93,7 +93,7 @@ def _known(kind: str) -> DescriptorKind:
 
 
 class TmaDescriptorHandle:
-    """Descriptor of a tensor (TMA's or another) outside a trace: a name that a launcher resolves."""
+    """Symbolic descriptor of a tensor (tensor map or another kind) outside a trace: the name of its parameter."""
 
     __slots__ = ("kind", "tensor")
 

@@ -39,7 +39,7 @@ class LoopLabels:
         refuse_unnamed("end_label", self.end_label, define=self.define_end)
 
     def frame(self, trace: Trace, label: str | None) -> LoopFrame:
-        """Record a loop with these labels as the innermost open one."""
+        """Record a loop with these labels as the innermost open loop."""
         return LoopFrame(trace, self.end_label, label=label, next_label=self.next_label, define_end=self.define_end)
 
 
@@ -50,11 +50,11 @@ def _around(trace: Trace, what: str, label: str | None) -> LoopFrame:
             return frame
     if label is None:
         raise ControlFlowError(
-            f"ptx.{what} outside a loop", help="use it inside ptx.loop, ptx.while_, ptx.range_ or ptx.kloop"
+            f"ptx.{what} outside a loop", help="write the call in a ptx.loop, ptx.while_, ptx.range_ or ptx.kloop"
         )
     raise ControlFlowError(
         f"ptx.{what}: no enclosing loop or block is labelled {label!r}",
-        help="set that label on the loop or block, or branch to any label with ptx.bra",
+        help="pass that label to the loop or block, or branch to any label with ptx.bra",
     )
 
 

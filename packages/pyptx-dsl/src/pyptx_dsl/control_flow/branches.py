@@ -51,7 +51,7 @@ _JUMPS = frozenset({"bra", "brx", "exit", "ret"})
 
 
 def label(name: str) -> None:
-    """Define a label. Raises DuplicateNameError if the name is already used in the innermost scope."""
+    """Define a label. Raises DuplicateNameError if the innermost `{ }` scope already has the name."""
     active("ptx.label").append(nodes.Label(name=name))
 
 
@@ -116,7 +116,7 @@ def jump(trace: Trace, target: str, guard: Reg | None = None, *, uniform: bool =
 
 
 def refuse_unnamed(keyword: str, label: str | None, *, define: bool) -> None:
-    """Raise OperandError for a label that is None but must be defined by other code; argument `keyword` names it."""
+    """Raise OperandError for argument `keyword`, a label, if it is None although other code must define the label."""
     if label is None and not define:
         raise OperandError("a label that is defined elsewhere needs a name", help=f'pass {keyword}="$L__BB0_2"')
 
@@ -179,7 +179,7 @@ class Arm:
         self._watch: Watch | None = None
 
     def __enter__(self) -> str:
-        """End the preceding block, and branch around this one if its condition is false.
+        """End the preceding block, and branch around this block if its condition is false.
 
         Returns the label after the whole `if_` chain, which is defined if a `break_` branches to it.
         """
@@ -243,8 +243,8 @@ def if_(
     Emits one instruction, `@!pred bra` to the label after the block. `pred` is a predicate register, `~p`, or a
     function that returns one. `label` names that label; with `define_label=False` it is defined elsewhere, such as a
     shared end of several blocks, and `else_` cannot follow. `uniform` emits `bra.uni`. `end_label` names the label
-    after the whole chain of blocks, so that `break_` leaves it from each of them; with `define_end=False` it is defined
-    elsewhere.
+    after the whole chain of blocks, to which `break_` branches from each of them; with `define_end=False` other code
+    defines the label.
 
     Raises RegisterTypeError for any other register, and ControlFlowError for a name that the block rebinds and that is
     read after it.
@@ -271,7 +271,7 @@ def elif_(
     Emits two instructions: a `bra` that ends the preceding block (none if it ends in a jump), and `@!pred bra`. The
     computation of `pred` inside the call's parentheses runs only if the preceding conditions were false. `label`,
     `uniform` and `define_label` are those of `if_`; `end_label`, `end_uniform` and `define_end` those of `else_`. The
-    last `elif_` has no label of its own if its `label` is that after the chain.
+    last `elif_` emits no label of its own if its `label` names the label after the chain.
     """
     trace = active("ptx.elif_")
     chain = _pending(trace, "elif_")
@@ -289,7 +289,7 @@ def else_(*, end_label: str | None = None, end_uniform: bool = False, define_end
 
     Emits one instruction, the `bra` that ends the preceding block (none if it ends in a jump). `end_label` names its
     target, the label after the chain; with `define_end=False` it is defined elsewhere. `end_uniform` emits `bra.uni`.
-    Raises ControlFlowError unless an `if_` or `elif_` block directly precedes it, and for a second `end_label`.
+    Raises ControlFlowError unless an `if_` or `elif_` block directly precedes, or if `end_label` is not the chain's.
     """
     trace = active("ptx.else_")
     chain = _pending(trace, "else_")
@@ -310,7 +310,7 @@ def _pending(trace: Trace, what: str) -> Chain:
     if chain.skip is None:
         raise ControlFlowError(
             f"ptx.{what} starts at the label of the previous block, which is defined elsewhere (define_label=False)",
-            help="define the label in that block, or branch with ptx.bra",
+            help="leave out define_label=False in the previous block, or branch with ptx.bra",
         )
     if len(chain.scope.nodes) <= chain.index or chain.scope.nodes[chain.index] is not chain.skip:
         raise _misplaced(what)
@@ -328,7 +328,7 @@ def behind_block(trace: Trace) -> bool:
 def _misplaced(what: str) -> ControlFlowError:
     return ControlFlowError(
         f"there are instructions between the block of ptx.if_ and this ptx.{what}",
-        help="move them before the ptx.if_, or into one of its blocks",
+        help="move the instructions before the ptx.if_, or into one of its blocks",
     )
 
 
@@ -361,7 +361,7 @@ def _name_end(chain: Chain, labels: BranchLabels) -> None:
 
 
 def _taken(scope: Scope, index: int) -> tuple[nodes.Statement, Site]:
-    """Remove and return the label or branch at an index of a scope; raise TypeError for a statement of another kind."""
+    """Remove and return the label or branch at an index of a scope's statements; raise TypeError for any other node."""
     node = scope.nodes.pop(index)
     if not isinstance(node, nodes.Label | nodes.Instruction):
         raise TypeError(f"{node!r} is not the label or branch of an if_")
@@ -384,7 +384,7 @@ def _place_end(trace: Trace, chain: Chain, end: str) -> None:
 
 
 def _refuse_between(chain: Chain) -> None:
-    """Raise ControlFlowError for statements between blocks of an `if_` chain that lines outside this call emitted."""
+    """Raise ControlFlowError if lines outside this call emitted statements between the blocks of an `if_` chain."""
     sites = chain.scope.sites[chain.length :]
     if not sites:
         return

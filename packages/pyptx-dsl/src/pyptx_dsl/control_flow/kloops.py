@@ -41,10 +41,10 @@ def kloop(
     `unroll` copies of the body, and a tail loop with one copy; `body` is traced `unroll + 1` times. If `total` is a
     number, `body` is traced `total` times in a row, and no other instruction is emitted.
 
-    `loop_label` names the main loop's label; if the name is used, the label is `$L_<loop_label>_N`. `tail_label` names
-    the label before the tail loop's first test, `rest_label` the tail loop's label, `end_label` the label after the
-    tail loop; `uniform` emits `bra.uni`. `break_` leaves the whole loop, `continue_` branches to the next run of the
-    body.
+    `loop_label` names the main loop's label; if the kernel already has that name, the label is `$L_<loop_label>_N`.
+    `tail_label` names the label before the tail loop's first test, `rest_label` the tail loop's label, `end_label` the
+    label after the tail loop; `uniform` emits `bra.uni`. `break_` leaves both loops, `continue_` branches to the next
+    copy of the body.
 
     Raises OperandError unless `unroll` is a positive number, RegisterTypeError unless `total` is an integer, CallError
     unless `body` is a function without arguments.
@@ -58,7 +58,7 @@ def kloop(
     if not callable(cast("object", body)) or requires_arguments(body):
         raise CallError(
             f"ptx.kloop: body must be a function without arguments, got {body!r}",
-            help="pass a register of this kernel as the counter",
+            help="count iterations in a register: the body gets no argument",
         )
     if isinstance(total, Reg):
         _loop(trace, total, factor, body, KloopLabels(loop_label, tail_label, rest_label, end_label, uniform))
@@ -87,7 +87,7 @@ class KloopLabels:
 
 
 def _once(trace: Trace, body: Callable[[], object], whole: LoopFrame) -> None:
-    """Trace one copy of the body, and define the label of its `continue_` after it."""
+    """Trace one copy of the body; after it, define the label to which `continue_` in the copy branches."""
     frame = LoopFrame(trace, whole.end, label=whole.label)
     try:
         body()

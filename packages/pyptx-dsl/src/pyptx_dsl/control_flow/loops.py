@@ -43,7 +43,7 @@ class Loop:
         uniform: bool,
         start: str | None,
     ) -> None:
-        """Prepare the loop; nothing is emitted before the `with` is entered."""
+        """Store the options of the `ptx.loop`; nothing is emitted before the `with` is entered."""
         self._trace = trace
         self._start = start
         self._promise = trace.promise("ptx.loop")
@@ -132,7 +132,7 @@ class While:
         *,
         uniform: bool,
     ) -> None:
-        """Prepare the loop; nothing is emitted before the `with` is entered."""
+        """Store the options of the `ptx.while_`; nothing is emitted before the `with` is entered."""
         self._trace = trace
         self._promise = trace.promise("ptx.while_")
         self._condition = condition
@@ -217,7 +217,7 @@ def _may_change(statements: Iterable[object], name: str) -> bool:
 
 
 def _flat(statements: Iterable[object]) -> Iterator[object]:
-    """Yield the statements of a scope and of the scopes inside it."""
+    """Yield the statements of a PTX `{ }` scope, and of the scopes inside it."""
     for node in statements:
         inner = getattr(node, "nodes", None)
         if isinstance(inner, list):

@@ -81,10 +81,10 @@ def _wrong(node: object) -> str | None:
 def predicated(pred: Reg) -> PredicatedBlock:
     """Guard each instruction of a block: `with ptx.predicated(p): …` adds `@p` to each, `~p` adds `@!p`.
 
-    Emits nothing itself, in particular no branch: the other threads skip the instructions. An instruction that writes
-    the predicate changes it for those after it. Offsets of addresses are computed by all threads. Raises
-    ControlFlowError for a label, a scope or another guard inside, and for a name that the block rebinds and that is
-    read after it.
+    Emits nothing itself, in particular no branch: threads with a false guard skip each instruction. An instruction that
+    writes the predicate changes the guard of later instructions. Instructions that compute address offsets get no
+    guard. Raises ControlFlowError for a label, a scope or another guard inside, and for a name that the block rebinds
+    and that is read after it.
     """
     trace = active("ptx.predicated")
     (operand,) = trace.lowered((predicate(pred, "ptx.predicated"),), ())

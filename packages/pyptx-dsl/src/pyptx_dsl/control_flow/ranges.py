@@ -112,7 +112,7 @@ def _check_registers(options: RangeOptions, *, exact: bool) -> None:
         if given is not None and not isinstance(cast("object", given), Reg):
             raise OperandError(
                 f"ptx.range_: {keyword} must be a register, got {given!r}",
-                help="create one with reg.scalar or reg.bank",
+                help="create a register with reg.scalar or reg.bank",
             )
     if options.counter is not None and options.counter.readonly:
         raise RegisterTypeError(
@@ -187,7 +187,7 @@ class Plan:
 def _plan(
     trace: Trace, start: object, stop: object, step: object, options: RangeOptions, *, exact: bool
 ) -> Plan | None:
-    """Return the checked arguments; None for a loop without iterations, unless `exact`: `spelling=` is given."""
+    """Return the checked arguments; None if the loop has no iteration, but never with `exact` (option `spelling=`)."""
     values = [_value(name, value) for name, value in (("start", start), ("stop", stop), ("step", step))]
     dtype = _counted_in(options, [value for value in values if isinstance(value, Reg)])
     if isinstance(values[2], int) and values[2] == 0:
@@ -282,7 +282,7 @@ def _move(trace: Trace, into: Reg, value: Reg | int, dtype: PtxType) -> None:
 
 
 def _run(trace: Trace, plan: Plan, options: RangeOptions, form: Spelt | None, promise: int) -> Iterator[Reg]:
-    """Emit the code before the body, yield the counter, emit the code after the body; after a `break` only labels."""
+    """Emit the loop around the body, to which the counter is yielded; after Python's `break` emit only the labels."""
     trace.unopened.pop(promise, None)
     counter = trace.fresh(plan.dtype) if options.counter is None else options.counter
     top = options.label or trace.new_label("range")
@@ -306,7 +306,7 @@ def _run(trace: Trace, plan: Plan, options: RangeOptions, form: Spelt | None, pr
         else:
             _step(trace, plan, counter, top, direction, options)
     except GeneratorExit:
-        if current() is not trace:  # Python discards the generator after an exception ended the trace
+        if current() is not trace:  # an exception has ended the trace: emit nothing
             return
         if behind_block(trace):
             trace.faults.append(_python_break())

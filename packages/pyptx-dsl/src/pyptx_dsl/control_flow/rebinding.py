@@ -79,7 +79,7 @@ class Watch:
         self._frames = [(frame, frame.f_lasti, _values(frame)) for frame in _frames(trace)]
 
     def close(self, read: object = None) -> None:
-        """Compare the variables with those at the block's entry; `read` is a function called at the block's end.
+        """Compare variables with those at the block's entry; variables captured by the function `read` count as read.
 
         Raises ControlFlowError for the first variable that the block has rebound and that is read later.
         """
@@ -168,7 +168,7 @@ def _values(frame: FrameType) -> dict[str, Value]:
     """Return the frame's variables whose values are registers, numbers, or containers of registers."""
     found = dict[str, Value]()
     held: dict[str, object] = frame.f_locals
-    if held is frame.f_globals:  # code at module level binds only names in its `co_names`
+    if held is frame.f_globals:  # module level: the names that the code binds are in `co_names`
         held = {name: held[name] for name in frame.f_code.co_names if name in held}
     for name, value in held.items():
         if isinstance(value, _REGISTERS) or (isinstance(value, int | float) and type(value) in _NUMBERS):
@@ -209,7 +209,7 @@ def _same(before: object, now: object) -> bool:
 
 
 def _read(statements: Iterable[object]) -> Iterator[str]:
-    """Yield the names of the registers in each instruction's operands after the first, also in inner scopes."""
+    """Yield the names of the registers in each instruction's operands after the first, also in inner `{ }` scopes."""
     for node in statements:
         inner = getattr(node, "nodes", None)
         if isinstance(inner, list):

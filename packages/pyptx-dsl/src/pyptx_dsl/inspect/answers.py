@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """PTX text, the Python call that produces it, the origins of its lines, and `place`, the kernel's file and line."""
+    """PTX text, the Python call that returns it, the Python lines that emitted it, and `place`, the kernel's line."""
 
     name: str
     target: str
@@ -41,7 +41,7 @@ class Listing:
 
     @staticmethod
     def of(specialization: Specialization) -> Listing:
-        """Return the `Listing` of a specialization; its first known Python line replaces that of the kernel's `def`."""
+        """Return the `Listing` of a specialization; `place` is its first known Python line, not the kernel's `def`."""
         origins = specialization.origins
         frame = next((frames[-1] for frames in origins.values() if frames), None)
         place = (frame.file, frame.line) if frame else (f"<{specialization.entry}>", 1)

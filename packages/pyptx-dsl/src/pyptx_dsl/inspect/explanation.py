@@ -79,7 +79,7 @@ def _local_traffic(declaration: Declaration, traced: Traced) -> Iterator[str]:
         assembly: Assembly = assemble(numbered(traced), declaration.target.name)
         sass = disassemble(assembly.cubin, lines=True)
     except ToolchainError as error:
-        yield f"  which lines: {error.message}" + (f" ({error.help})" if error.help else "")
+        yield f"  Python lines not found: {error.message}" + (f" ({error.help})" if error.help else "")
         return
     counted = local_accesses(sass)
     shown = Counter[str]()
@@ -93,7 +93,7 @@ def _local_traffic(declaration: Declaration, traced: Traced) -> Iterator[str]:
 
 
 def numbered(traced: Traced) -> str:
-    """Return the PTX with a `.loc` before every instruction that gives the instruction's line in the PTX text."""
+    """Return the PTX with a `.loc` before every instruction, which states the instruction's line in the PTX text."""
     lines = traced.text.split("\n")
     index = 1 + sum(line.lstrip().startswith(".file") for line in lines)
     written: list[str] = []

@@ -50,12 +50,12 @@ def asm_region(*, begin: str = "begin inline asm", end: str = "end inline asm") 
     """Emit `// begin inline asm` and `// end inline asm` around a block, as compilers do: `with ptx.asm_region(): …`.
 
     Emits nothing else: the comments are part of the tree, before the block's first statement and before the statement
-    after the block. A Python function with such a block is the template of an `asm` statement. `ptx.scope()` emits its
-    braces. Raise OperandError for a text of several lines, and ControlFlowError for nested regions.
+    after the block. A Python function with such a block is the template of an `asm` statement; `ptx.scope()` emits the
+    braces of the statement. Raise OperandError for a text of several lines, and ControlFlowError for nested regions.
     """
     for comment in (begin, end):
         if len(text("a comment", comment).splitlines()) != 1:
             raise OperandError(
-                f"expected a comment of one line, got {comment!r}", help="write several with ptx.comment"
+                f"expected a comment of one line, got {comment!r}", help="emit several lines with ptx.comment"
             )
     return AsmRegion(active("ptx.asm_region"), begin, end)

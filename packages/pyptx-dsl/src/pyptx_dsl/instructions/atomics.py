@@ -32,7 +32,7 @@ _BRAINS = ("bf16", "bf16x2")
 
 
 class _Atomic(Wrapper):
-    """One operation of `atom` or `red`; its table rows define the types, memory orders, scopes and state spaces."""
+    """One operation of `atom` or `red`; the instruction table defines types, memory orders, scopes, state spaces."""
 
     def __init__(self, path: str, operation: str) -> None:
         """Create the function `ptx.<path>.<operation>`."""

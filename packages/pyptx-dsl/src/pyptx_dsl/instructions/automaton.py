@@ -1,8 +1,8 @@
 """All opcodes of all instructions, with modifiers in the manual's order, as an acyclic graph.
 
-A `Thread` is a table row, a position in its syntax line, and the matched modifiers that determine the operands. A
-`State` is the set of threads that the modifiers so far allow, so states with equal continuations are merged. The graph
-of the whole instruction set has a few thousand states; as a tree it would have hundreds of thousands.
+A `Thread` is one row of the instruction table, a position in its syntax line, and the matched modifiers that determine
+the operands. A `State` is the set of `Thread` objects that match an opcode prefix; prefixes with equal sets share the
+state. The graph of the whole instruction set has a few thousand states; a tree would have hundreds of thousands.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ VECTOR_KINDS = ("vec", "sparse", "texels")
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """A table row and a position in its syntax line; `filled`: the matched modifiers that determine the operands."""
+    """A row of the instruction table and a position in its syntax line; `filled`: modifiers that determine operands."""
 
     pattern: Pattern
     reached: int
@@ -33,7 +33,7 @@ class Thread:
 
     @property
     def complete(self) -> bool:
-        """Whether the modifiers matched so far complete an opcode of the table row."""
+        """Whether the modifiers matched so far are a complete opcode of the table row."""
         return self.reached == len(self.pattern.items)
 
 
@@ -41,8 +41,8 @@ class Thread:
 class State:
     """Continuations of an opcode prefix; `spelling` is the alphabetically first prefix with this state.
 
-    `accepted` are the threads whose opcode is complete, `ahead` the table rows of all threads. `following` maps the
-    next modifier to the state after it, and `slots` to the slot (`.rnd`) of the syntax line that the modifier fills.
+    `accepted` are the `Thread` objects whose opcode is complete, `ahead` the table rows of all `Thread` objects.
+    `following` maps the next modifier to the state after it, and `slots` to the modifier's slot (`.rnd`).
     """
 
     spelling: tuple[str, ...]
@@ -53,7 +53,7 @@ class State:
 
 
 def spellings(rows: Iterable[InstructionRow]) -> State:
-    """Return the graph's start state; every path from it to an accepting state is an opcode of a table row."""
+    """Return the graph's start state; a path from it to an accepting state is an opcode of the instruction table."""
     starts: dict[str, list[Thread]] = {}
     for row in rows:
         starts.setdefault(row.opcode, []).append(Thread(compile_row(row), 0))
@@ -92,7 +92,7 @@ def _order(thread: Thread) -> tuple[str, int, tuple[tuple[str, str], ...]]:
 
 
 def _skips(thread: Thread) -> Iterable[Thread]:
-    """Yield the `Thread`, and the threads that omit the next optional modifiers; a group is omitted as a whole."""
+    """Yield `thread`, and a copy after each run of optional modifiers that may be omitted (a group only as a whole)."""
     yield thread
     items = thread.pattern.items
     place = thread.reached
@@ -116,7 +116,7 @@ def _advanced(thread: Thread, word: str) -> Thread:
 
 @functools.cache
 def _deciding(pattern: Pattern) -> frozenset[str]:
-    """Return the modifiers and modifier slots that determine a row's operands, and which operands are vectors."""
+    """Return the modifiers and modifier slots on which the operands of a table row, and vectors among them, depend."""
     names = {name for place in pattern.places for name in (place.needs, place.lacks) if name}
     if any(place.kind.partition("(")[0] in VECTOR_KINDS for place in pattern.places):
         names |= VECTORS

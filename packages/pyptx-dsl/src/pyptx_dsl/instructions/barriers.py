@@ -48,7 +48,7 @@ class BarRed:
 
     @emits("{self.head}.or", p="c")
     def or_(self, dst: Reg, n: object, p: Reg, count: object | None = None, *, pred: Reg | None = None) -> Reg:
-        """Emit `bar.red.or.pred d, n{, count}, p;` and return `d`: `p` is true in any thread."""
+        """Emit `bar.red.or.pred d, n{, count}, p;` and return `d`: `p` is true in at least one thread."""
         return _reduce((self.head, "or", "pred"), (dst, n, count, p), pred)
 
 
@@ -98,7 +98,7 @@ class BarrierRed:
         aligned: bool = False,
         pred: Reg | None = None,
     ) -> Reg:
-        """Emit `barrier.red.or{.aligned}.pred d, n{, count}, p;` and return `d`: `p` is true in any thread."""
+        """Emit `barrier.red.or{.aligned}.pred d, n{, count}, p;` and return `d`: `p` is true in at least one thread."""
         return _reduce((self.head, "or", *_aligned(on=aligned), "pred"), (dst, n, count, p), pred)
 
 

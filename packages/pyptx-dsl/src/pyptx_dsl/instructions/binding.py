@@ -29,7 +29,7 @@ _EXTENTS = re.compile(r"m(\d+)n(\d+)k(\d+)")
 
 
 def bound(name: str, function: object, reading: Reading, guard: Operand | None) -> Iterator[Call]:
-    """Yield calls of `function` for a matched instruction: with the destination, or without (the call declares it)."""
+    """Yield calls of `function` that may emit an instruction: with its destination as an argument, and without."""
     if _is_generic(function):
         yield _called(name, _wrapped(reading), {**reading.keywords}, guard)
         return
@@ -40,7 +40,7 @@ def bound(name: str, function: object, reading: Reading, guard: Operand | None) 
 
 
 def _behind_result(operands: dict[str, Operand]) -> dict[str, Operand]:
-    """Return the operands after the destination, which the call declares; `"|"` is the second half of a `p|q`."""
+    """Return the operands after the destination; if that is a pair `p|q`, the operand named `"|"` is `q`."""
     first = next(iter(operands.values()), None)
     rest = dict(list(operands.items())[1:])
     return {"|": first.second, **rest} if isinstance(first, tree.Pair) else rest
@@ -59,7 +59,7 @@ def may_lack(function: object, keyword: str) -> bool:
 
 
 def _is_generic(function: object) -> bool:
-    """Return whether a function accepts every modifier of its instruction's table rows, as `**modifiers`."""
+    """Return whether a function accepts, as `**modifiers`, every modifier that the table has for its instruction."""
     return isinstance(function, Wrapper) and any(each.kind is each.VAR_KEYWORD for each in _parameters(function))
 
 
@@ -142,7 +142,7 @@ class Binding:
             self.values[parameter.name] = BY_NAME[named.get(matrix, "f16")]
 
     def _take_type_at(self, parameter: str, place: int) -> None:
-        """Set a parameter to the name of the instruction's type at index `place`, if it has that many types."""
+        """Set a parameter to the name of the instruction's type at index `place`; do nothing without such a type."""
         if place < len(self._types):
             self.values[parameter] = self._types[place]
 
@@ -171,7 +171,7 @@ def _extents(word: object) -> Argument:
 
 
 def _out_of_brackets(operands: dict[str, Operand]) -> Iterator[tuple[str, Operand]]:
-    """Yield (name, operand); a tensor address `[map, …, {x, y}]` is split into map, coordinates, elements between."""
+    """Yield operand names and operands; split a tensor address `[map, …, {x, y}]` into map, coordinates and rest."""
     for name, operand in operands.items():
         if name == "box" and isinstance(operand, tree.TensorAddress):
             first, *between, last = operand.elements
@@ -183,7 +183,7 @@ def _out_of_brackets(operands: dict[str, Operand]) -> Iterator[tuple[str, Operan
 
 
 def _may_stay(parameter: inspect.Parameter) -> bool:
-    """Return whether a parameter that the instruction does not set is omitted: it has a default, not True or a str."""
+    """Return whether calls may omit a parameter that the instruction does not set: its default is not True or a str."""
     default = parameter.default
     return default is not parameter.empty and default is not True and not isinstance(default, str)
 

@@ -122,7 +122,7 @@ def _named(what: str, kind: str, names: tuple[object, ...]) -> tuple[str, ...]:
 
 
 def _labelled(what: str) -> Trace:
-    """Return the trace if a label was the last statement; else raise ControlFlowError."""
+    """Return the active trace if its last statement is a label; else raise ControlFlowError."""
     trace = active(what)
     before = trace.open_scope.nodes
     if not before or not isinstance(before[-1], nodes.Label):

@@ -33,7 +33,7 @@ def _following(words: tuple[str, ...]) -> tuple[str, ...]:
         state = None if state is None else state.following.get(word)
     if state is not None:
         return tuple(sorted(to_python(word) for word in state.following))
-    # The modifiers are not in the manual's order: return all other modifiers of the table rows that contain them.
+    # The given modifiers are not in the manual's order: return all other modifiers of the table rows that have them.
     rows = [row for row in patterns_of(words[0]) if row.vocabulary.issuperset(words[1:])]
     return tuple(sorted({to_python(word) for row in rows for word in row.vocabulary if word not in words}))
 

@@ -131,4 +131,4 @@ def word(text: str) -> Operand:
         case (nodes.SectionData(values=(operand,)),):
             return operand
         case _:
-            raise OperandError(f"invalid value {text!r}", help="pass one value for each argument")
+            raise OperandError(f"invalid value {text!r}", help="pass each argument as a separate value")

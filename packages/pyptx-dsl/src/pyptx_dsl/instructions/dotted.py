@@ -37,7 +37,7 @@ class Inst:
         if name[:1] == "_" and not name[1:2].isdecimal():
             raise AttributeError(name)
         longer = Inst((*self._words, to_ptx(name)))
-        self.__dict__[name] = longer  # cached: the next lookup of `name` does not call `__getattr__`
+        self.__dict__[name] = longer  # the next lookup of `name` does not call `__getattr__`
         return longer
 
     def __getitem__(self, spelling: str) -> Inst:

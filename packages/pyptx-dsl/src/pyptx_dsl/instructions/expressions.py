@@ -43,7 +43,7 @@ class Expression:
             self._trace.notes[EXACT] = self._exact
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Restore the behavior of operators before the block; raise OperandError for unused temporaries."""
+        """End the effect of `temps` and `spelling` on operators; raise OperandError for unused temporaries."""
         if self._exact is None:
             return
         self._trace.notes.pop(EXACT, None)
@@ -59,11 +59,11 @@ def expr(temps: Iterable[Reg] | None = None, *, spelling: Mapping[PtxType, str] 
     The PTX is that of the operators, in Python's order of evaluation; the block itself emits nothing.
 
     With `temps` or `spelling` operators are exact: each emits one instruction into the next register of `temps`, in
-    order of emission. Operands are not copied or widened, and results are not offsets. `r[7] = (a + b) * c` writes the
-    last instruction into `r[7]`, without a temporary and without a `mov`. `~p` of a predicate still emits nothing,
-    unless it is assigned (`not.pred`). `spelling` gives the opcodes of operators by register type: `{b32: "add.s32
-    mul.lo.s32 setp.lt.s32", b64: "add.s64"}`. For operators not listed, the operands' types determine the opcode. A
-    string as an operand is parsed as PTX.
+    order of emission. Operands are not copied or widened, and no product is emitted later in a wider form. `r[7] = (a +
+    b) * c` writes the last instruction into `r[7]`, without a temporary and without a `mov`. `~p` of a predicate still
+    emits nothing, unless it is assigned (`not.pred`). `spelling` gives the opcodes of operators by register type:
+    `{b32: "add.s32 mul.lo.s32 setp.lt.s32", b64: "add.s64"}`. For operators not listed, the operands' types determine
+    the opcode. A string as an operand is parsed as PTX.
 
     Raise OperandError for unused or missing temporaries, RegisterTypeError for operands that would need an instruction
     of their own.

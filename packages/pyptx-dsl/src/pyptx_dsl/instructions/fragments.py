@@ -62,7 +62,7 @@ def shares_of(form: RowForm, words: tuple[str, ...]) -> dict[str, Share]:
 
 
 def limits_of(form: RowForm, operand: str) -> tuple[int, ...]:
-    """Return the constants that a table row permits for an operand, or the ends of a range; empty without limits."""
+    """Return the constants that a table row permits for an operand, or the ends of their range; empty if unlimited."""
     limits = next(place.limits for place in compile_row(form.row).places if place.name == operand)
     return () if limits is None else limits.inside()
 

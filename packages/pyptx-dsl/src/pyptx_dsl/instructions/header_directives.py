@@ -17,7 +17,7 @@ Numbers: TypeAlias = "int | str | tuple[int | str, ...]"
 
 
 class HeaderDirectives(TypedDict, total=False):
-    """Keywords of a function header; the directives are emitted in the order in which they are passed."""
+    """Directives of a PTX function header as keyword arguments, emitted in the order of the keywords."""
 
     maxntid: Numbers
     reqntid: Numbers
@@ -42,7 +42,7 @@ _KNOWN = tuple(HeaderDirectives.__annotations__)
 def directive_nodes(
     keywords: Mapping[str, object], what: str, before: Sequence[tuple[str, object]] = ()
 ) -> tuple[HeaderDirective, ...]:
-    """Return the directives of a function header: those of the pairs `before`, then those of the keywords.
+    """Return the directives of a function header: those in the (name, values) pairs `before`, then the keywords.
 
     Raise KeywordError for an unknown name, and OperandError for a value of `before` that is not a pair.
     """

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 __all__ = ["InstructionForms", "Types", "choice", "ptx_type", "types_of"]
 
 _PARTNERS = {"sem": "scope", "scope": "sem"}
-"""Keyword -> keyword that must be passed with it."""
+"""Keyword of a call -> the second keyword that the call then requires."""
 
 _SHOWN = 6
-"""Maximum number of types that an error's hint lists."""
+"""Maximum number of types in the hint of an error for an unsupported type or modifier."""
 
 Types: TypeAlias = "PtxType | tuple[PtxType, ...]"
 """The type modifier of an instruction, or a tuple in the manual's order if the instruction has several."""
@@ -77,10 +77,10 @@ class InstructionForms:
         return forms_of(self.head)
 
     def choices(self, keyword: str) -> tuple[str, ...]:
-        """Return the values that any form accepts for a keyword; empty for a flag."""
+        """Return the values that at least one form accepts for a keyword; empty for a flag."""
         return tuple(dict.fromkeys(word for form in self.forms for word in form.choices(keyword)))
 
-    @until_plugins_change(maxsize=8192)  # one instance per name of `ptx`, kept until the process ends
+    @until_plugins_change(maxsize=8192)  # keeps instances alive: one per function of `ptx`
     def words(self, dtype: Types | str | None = None, /, **modifiers: str | bool | None) -> tuple[str, ...]:
         """Return the opcode and modifiers for the arguments of a call; raise OperandError if no form matches.
 
@@ -175,7 +175,7 @@ def _asked(modifiers: Mapping[str, str | bool | None]) -> dict[str, str | bool]:
 
 
 def _closest(forms: Sequence[RowForm], asked: Mapping[str, str | bool]) -> list[RowForm]:
-    """Return the forms that add the fewest modifiers to the requested ones, if possible none that must be requested."""
+    """Return the forms with the fewest unrequested modifiers; if possible without modifiers that calls must request."""
     least = min(form.surplus(asked) for form in forms)
     closest = [form for form in forms if form.surplus(asked) == least]
     return [form for form in closest if not any(part.open for part in form.unasked(asked))] or closest
@@ -184,7 +184,7 @@ def _closest(forms: Sequence[RowForm], asked: Mapping[str, str | bool]) -> list[
 def _refuse_incomplete(
     what: str, forms: Sequence[RowForm], names: tuple[str, ...] | None, asked: Mapping[str, str | bool]
 ) -> None:
-    """Raise OperandError if a required modifier is missing, or if equally suitable rows have different opcodes."""
+    """Raise OperandError if the call lacks a required modifier, or if its candidate forms have different opcodes."""
     lacking = [{part.keyword: part.words for part in form.unasked(asked)} for form in forms]
     keyword = next((part.keyword for part in forms[0].unasked(asked) if part.open), None)
     if keyword is None:

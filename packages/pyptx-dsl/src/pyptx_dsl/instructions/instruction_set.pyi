@@ -19,7 +19,7 @@ class Instructions:
     from pyptx_arch_blackwell.ptx.instruction_set import clusterlaunchcontrol as clusterlaunchcontrol, fabric as fabric, spcompress as spcompress, spdecompress as spdecompress, tcgen05 as tcgen05
     from pyptx_arch_hopper.ptx.instruction_set import elect as elect, getctarank as getctarank, griddepcontrol as griddepcontrol, mapa as mapa, multimem as multimem, setmaxnreg as setmaxnreg, stmatrix as stmatrix, tensormap as tensormap, wgmma as wgmma
     abs: Abs
-    """Take the absolute value.
+    """Take the absolute value of a number.
     - `abs.f64 d, a` (PTX 1.0, any target)
     - `abs.type d, a` (PTX 1.0, any target)
     - `abs{.ftz}.f32 d, a` (PTX 1.0, any target)
@@ -30,11 +30,11 @@ class Instructions:
     - `activemask.b32 d` (PTX 6.2, any target)
     """
     add: Add
-    """- `add.cc`: Add two integers and keep the carry.
+    """- `add.cc`: Add two integers, and write the carry to the carry flag CC.CF.
     - `add`: Add two numbers.
     """
     addc: Addc
-    """Add two integers and the carry of the instruction before.
+    """Add two integers and the carry flag CC.CF of an earlier instruction.
     - `addc{.cc}.type d, a, b` (PTX 1.2, any target)
     - `addc{.cc}.type d, a, b` (PTX 4.3, any target)
     """
@@ -43,7 +43,7 @@ class Instructions:
     - `alloca.type ptr, size{, align}` (PTX 7.3, sm_52 or later)
     """
     and_: And
-    """Take the bitwise and of two values, or of two predicates.
+    """Compute the bitwise AND of two values, or the AND of two predicates.
     - `and.pred d, a, b` (PTX 1.0, any target)
     - `and.type d, a, b` (PTX 1.0, any target)
     """
@@ -52,37 +52,37 @@ class Instructions:
     - `applypriority{.global}.L2::evict_normal [a], size` (PTX 7.4, sm_80 or later)
     """
     atom: Atom
-    """Combine a value into memory atomically, and return the old value.
+    """Combine a value with a memory location atomically, and return the location's old value.
     - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
     - `atom{.sem}{.scope}{.space}.op.type d, [a], b, c` (PTX 1.1, any target)
     - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 1.1, any target)
     - and 27 more forms
     """
     bar: Bar
-    """- `bar`: Synchronize the threads of a CTA at one of 16 barriers, or combine a predicate over them.
+    """- `bar`: Synchronize the threads of a CTA at one of 16 barriers, or combine a predicate over these threads.
     - `bar.warp.sync`: Synchronize the lanes of the warp in a membermask.
     """
     barrier: Barrier
-    """Synchronize the threads of a CTA at one of 16 barriers, converged or not.
+    """Synchronize the threads of a CTA at one of 16 barriers; without .aligned, threads may be diverged.
     - `barrier.arrive{.aligned} a, b` (PTX 6.0, any target)
     - `barrier.sync{.aligned} a{, b}` (PTX 6.0, any target)
     - `barrier.red.op{.aligned}.pred p, a{, b}, c` (PTX 6.0, any target)
     - and 5 more forms
     """
     bfe: Bfe
-    """Extract a field of bits, given by position and length, and extend it.
+    """Extract a bit field, given by position and length, and extend it by zeros or its sign bit.
     - `bfe.type d, a, b, c` (PTX 2.0, any target)
     """
     bfi: Bfi
-    """Insert a field of bits at a position.
+    """Insert a bit field into a value, at a position and with a length in bits.
     - `bfi.type f, a, b, c, d` (PTX 2.0, any target)
     """
     bfind: Bfind
-    """Find the highest bit that differs from the sign, or its distance from the top.
+    """Find the highest non-sign bit: its position, or the left shift that moves it to the top bit.
     - `bfind{.shiftamt}.type d, a` (PTX 2.0, any target)
     """
     bmsk: Bmsk
-    """Make a mask of consecutive ones, given by position and width.
+    """Make a mask of consecutive one bits, given by position and width.
     - `bmsk.mode.b32 d, a, b` (PTX 7.6, sm_70 or later)
     """
     bra: Bra
@@ -90,11 +90,11 @@ class Instructions:
     - `bra{.uni} target` (PTX 1.0, any target)
     """
     brev: Brev
-    """Reverse the order of the bits.
+    """Reverse the order of the bits in a register.
     - `brev.type d, a` (PTX 2.0, any target)
     """
     def brkpt(self, *, pred: Guard = None) -> None:
-        """Stop for a debugger.
+        """Suspend execution for a debugger.
         - `brkpt` (PTX 1.0, any target)
         """
     brx: Brx
@@ -108,19 +108,19 @@ class Instructions:
     - and 6 more forms
     """
     clmad: Clmad
-    """Multiply two integers without carries, as polynomials over GF(2), and xor a third to the product.
+    """Multiply two integers as polynomials over GF(2), without carries, and XOR a third to the product.
     - `clmad.mode.u64 d, a, b, c` (PTX 9.3, sm_80 or later)
     """
     clz: Clz
-    """Count the zero bits above the highest one.
+    """Count the leading zero bits of an integer.
     - `clz.type d, a` (PTX 2.0, any target)
     """
     cnot: Cnot
-    """Take 1 if the value is zero, else 0, as C's logical not does.
+    """Return 1 if a value is zero, else 0, as the logical NOT of C.
     - `cnot.type d, a` (PTX 1.0, any target)
     """
     copysign: Copysign
-    """Put the sign of the first number on the magnitude of the second.
+    """Combine the sign of the first number with the magnitude of the second number.
     - `copysign.type d, a, b` (PTX 2.0, any target)
     """
     cos: Cos
@@ -128,11 +128,11 @@ class Instructions:
     - `cos.approx{.ftz}.f32 d, a` (PTX 1.4, any target)
     """
     cp: Cp
-    """- `cp.async`: Copy 4, 8 or 16 bytes from global to shared memory without waiting.
-    - `cp.async.commit_group`: Commit the thread's cp.async copies so far as a group.
-    - `cp.async.mbarrier.arrive`: Arrive at an mbarrier when the thread's cp.async copies complete.
+    """- `cp.async`: Copy 4, 8 or 16 bytes from global to shared memory, asynchronously.
+    - `cp.async.commit_group`: Commit the thread's uncommitted cp.async copies as a new cp.async group.
+    - `cp.async.mbarrier.arrive`: Arrive at an mbarrier when the thread's earlier cp.async copies complete.
     - `cp.async.wait_all`: Wait for all of the thread's cp.async copies.
-    - `cp.async.wait_group`: Wait until at most n of the latest cp.async groups are pending.
+    - `cp.async.wait_group`: Wait until at most n of the thread's latest cp.async groups are pending.
     """
     createpolicy: Createpolicy
     """Create a cache policy for loads and stores.
@@ -142,10 +142,10 @@ class Instructions:
     """
     cvt: Cvt
     """- `cvt`: Convert a value from one type to another.
-    - `cvt.pack`: Convert two integers to a narrower type, saturating, and pack them into one word.
+    - `cvt.pack`: Convert two integers to a narrower type with saturation, and pack the results into a register.
     """
     cvta: Cvta
-    """Convert an address to the generic space, or from it to a state space.
+    """Convert an address from a state space to generic, or from generic to a state space.
     - `cvta.space.size p, a` (PTX 2.0, any target)
     - `cvta.to.space.size p, a` (PTX 2.0, any target)
     - `cvta.space.size p, a` (PTX 7.7, any target)
@@ -163,7 +163,7 @@ class Instructions:
     - and 2 more forms
     """
     dp2a: Dp2a
-    """Add the dot product of two 16-bit integers and two bytes to a 32-bit integer.
+    """Add the dot product of a pair of 16-bit integers and a pair of bytes to a 32-bit integer.
     - `dp2a.mode.atype.btype d, a, b, c` (PTX 5.0, sm_61 or later)
     """
     dp4a: Dp4a
@@ -185,14 +185,14 @@ class Instructions:
     - `fence.proxy`: Order accesses to memory through different proxies: generic, async, tensor map, alias.
     """
     fma: Fma
-    """Multiply two floating-point numbers and add a third, with one rounding at the end.
+    """Multiply two floating-point numbers and add a third number, with one rounding at the end.
     - `fma.rnd.f64 d, a, b, c` (PTX 1.0, any target)
     - `fma.rnd{.ftz}{.sat}.f32 d, a, b, c` (PTX 2.0, any target)
     - `fma.rn{.ftz}{.sat}.type d, a, b, c` (PTX 4.2, sm_53 or later)
     - and 7 more forms
     """
     fns: Fns
-    """Find the n-th set bit of a mask, starting from a given position.
+    """Find the n-th set bit of a mask, counted from a given bit position.
     - `fns.b32 d, mask, base, offset` (PTX 6.0, any target)
     """
     isspacep: Isspacep
@@ -205,68 +205,68 @@ class Instructions:
     - `istypep.type p, a` (PTX 4.0, any target)
     """
     ld: Ld
-    """- `ld.global.nc`: Load global memory that nothing writes during the kernel, through the read-only cache.
+    """- `ld.global.nc`: Load global memory that is read-only during the kernel, through the non-coherent cache.
     - `ld`: Load from memory.
     """
     ldmatrix: Ldmatrix
-    """Load small matrices from shared memory into the layout of registers that mma takes.
+    """Load small matrices from shared memory into registers, in the layout of mma fragments.
     - `ldmatrix.sync.aligned.shape.num{.trans}{.ss}.type d, [a]` (PTX 6.5, sm_75 or later)
     - `ldmatrix.sync.aligned.shape.num.trans{.ss}.type d, [a]` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
     - `ldmatrix.sync.aligned.shape.num{.ss}.type.source d, [a]` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
     - and 2 more forms
     """
     ldu: Ldu
-    """Load data that is the same for all threads of a warp.
+    """Load data from an address that is the same for all threads of a warp.
     - `ldu{.global}.type d, [a]` (PTX 2.0, any target)
     - `ldu{.global}.vec.type d, [a]` (PTX 2.0, any target)
     - `ldu{.global}.type d, [a]` (PTX 8.3, sm_70 or later)
     """
     lg2: Lg2
-    """Approximate the logarithm to base 2.
+    """Approximate the base-2 logarithm of a number.
     - `lg2.approx{.ftz}.f32 d, a` (PTX 1.4, any target)
     """
     lop3: Lop3
-    """Apply any bitwise function of three inputs, given as a truth table of 8 bits.
+    """Apply a bitwise function of three inputs, defined by a truth table of 8 bits.
     - `lop3.b32 d, a, b, c, immLut` (PTX 4.3, any target)
     - `lop3.boolop.b32 d|p, a, b, c, immLut, q` (PTX 8.2, sm_70 or later)
     """
     mad: Mad
-    """- `mad`: Multiply two numbers and add a third; of integers, take the low half, the high half or the whole.
-    - `mad.cc`: Multiply, add a third integer, and keep the carry.
+    """- `mad`: Multiply two numbers and add a third; for integers, add to the low half, high half or full product.
+    - `mad.cc`: Multiply two integers, add a third integer, and write the carry to the carry flag CC.CF.
     """
     mad24: Mad24
-    """Multiply the low 24 bits of two integers, take 32 bits of the product and add a third integer.
+    """Multiply the low 24 bits of two integers; add a third to the low or high 32 bits of the product.
     - `mad24.mode.type d, a, b, c` (PTX 1.0, any target)
     - `mad24.hi.sat.s32 d, a, b, c` (PTX 1.0, any target)
     """
     madc: Madc
-    """Multiply, add a third integer and the carry of the instruction before.
+    """Multiply two integers; add a third integer and the carry flag CC.CF of an earlier instruction.
     - `madc.mode{.cc}.type d, a, b, c` (PTX 3.0, any target)
     - `madc.mode{.cc}.type d, a, b, c` (PTX 4.3, any target)
     """
     match: Match
-    """Find the lanes of a warp that hold the same value.
+    """Find the lanes of a warp that have the same value.
     - `match.any.sync.type d, a, membermask` (PTX 6.0, sm_70 or later)
     - `match.all.sync.type d{|p}, a, membermask` (PTX 6.0, sm_70 or later)
     """
     max: Max
-    """Take the larger of two numbers, or the largest of three.
+    """Take the larger of two numbers, or the largest of three numbers.
     - `max.f64 d, a, b` (PTX 1.0, any target)
     - `max.type d, a, b` (PTX 1.0, any target)
     - `max{.ftz}.f32 d, a, b` (PTX 1.0, any target)
     - and 11 more forms
     """
     mbarrier: Mbarrier
-    """- `mbarrier.arrive`: Arrive at an mbarrier, optionally with expect-tx in the same step.
-    - `mbarrier.arrive_drop`: Arrive at an mbarrier, and decrement the expected count of later phases.
+    """- `mbarrier.arrive`: Arrive at an mbarrier; optionally, the same instruction performs an expect-tx first.
+    - `mbarrier.arrive_drop`: Arrive at an mbarrier, and decrement the expected arrival count of later phases.
     - `mbarrier.check_layout`: Test whether an mbarrier in memory has a given layout.
-    - `mbarrier.complete_tx`: Decrease the tx-count of an mbarrier without a copy.
+    - `mbarrier.complete_tx`: Decrease the tx-count of an mbarrier, as the completion of a copy does.
     - `mbarrier.expect_tx`: Increase the tx-count of the current phase of an mbarrier.
     - `mbarrier.init`: Initialize an mbarrier with the expected arrival count of each phase.
-    - `mbarrier.inval`: Invalidate an mbarrier, so that its memory can be reused.
-    - `mbarrier.pending_count`: Read the pending count from the state that an arrive returned.
-    - `mbarrier.test_wait`: Test whether a phase of an mbarrier has completed, without waiting.
-    - `mbarrier.try_wait`: Wait for a limited time until a phase of an mbarrier completes; return whether it has.
+    - `mbarrier.inval`: Invalidate an mbarrier, so that the memory of the mbarrier can be reused.
+    - `mbarrier.pending_count`: Read the pending count from the phase state that mbarrier.arrive returned.
+    - `mbarrier.test_wait`: Return whether a phase of an mbarrier has completed, without waiting.
+    - `mbarrier.try_wait`: Wait a limited time for a phase of an mbarrier; return whether the phase has completed.
     """
     membar: Membar
     """Order this thread's memory accesses for other threads in a scope.
@@ -275,15 +275,15 @@ class Instructions:
     - `membar.proxy.alias` (PTX 7.5, sm_60 or later)
     """
     min: Min
-    """Take the smaller of two numbers, or the smallest of three.
+    """Take the smaller of two numbers, or the smallest of three numbers.
     - `min.f64 d, a, b` (PTX 1.0, any target)
     - `min.type d, a, b` (PTX 1.0, any target)
     - `min{.ftz}.f32 d, a, b` (PTX 1.0, any target)
     - and 11 more forms
     """
     mma: Mma
-    """- `mma.sp`: Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
-    - `mma.sp::ordered_metadata`: Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
+    """- `mma.sp`: Multiply a structured-sparse matrix by a dense matrix on the tensor cores, and accumulate.
+    - `mma.sp::ordered_metadata`: Multiply a sparse matrix with ordered metadata by a dense matrix, and accumulate.
     - `mma`: Multiply the matrix fragments of a warp on the tensor cores, and accumulate.
     """
     mov: Mov
@@ -298,18 +298,18 @@ class Instructions:
     - `movmatrix.sync.aligned.m8n8.trans.b16 d, a` (PTX 7.8, sm_75 or later)
     """
     mul: Mul
-    """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+    """Multiply two numbers; for integers, take the low half, the high half or all bits of the product.
     - `mul.mode.type d, a, b` (PTX 1.0, any target)
     - `mul.wide.type d, a, b` (PTX 1.0, any target)
     - `mul{.rnd}.f64 d, a, b` (PTX 1.0, any target)
     - and 9 more forms
     """
     mul24: Mul24
-    """Multiply the low 24 bits of two integers and take 32 bits of the product.
+    """Multiply the low 24 bits of two integers and take the low or high 32 bits of the 48-bit product.
     - `mul24.mode.type d, a, b` (PTX 1.0, any target)
     """
     nanosleep: Nanosleep
-    """Suspend the thread for about a number of nanoseconds.
+    """Suspend the thread for approximately the given number of nanoseconds.
     - `nanosleep.u32 t` (PTX 6.3, sm_70 or later)
     """
     neg: Neg
@@ -320,12 +320,12 @@ class Instructions:
     - and 3 more forms
     """
     not_: Not
-    """Invert every bit, or a predicate.
+    """Invert every bit of a value, or negate a predicate.
     - `not.pred d, a` (PTX 1.0, any target)
     - `not.type d, a` (PTX 1.0, any target)
     """
     or_: Or
-    """Take the bitwise or of two values, or of two predicates.
+    """Compute the bitwise OR of two values, or the OR of two predicates.
     - `or.pred d, a, b` (PTX 1.0, any target)
     - `or.type d, a, b` (PTX 1.0, any target)
     """
@@ -334,7 +334,7 @@ class Instructions:
     - `pmevent a` (PTX 1.4, any target)
     """
     popc: Popc
-    """Count the bits that are set.
+    """Count the set bits of an integer.
     - `popc.type d, a` (PTX 2.0, any target)
     """
     prefetch: Prefetch
@@ -349,7 +349,7 @@ class Instructions:
     - `prefetchu.L1 [a]` (PTX 2.0, any target)
     """
     prmt: Prmt
-    """Select any four bytes of two words, each by a selector.
+    """Select four of the eight bytes in two 32-bit registers, each byte by a selector.
     - `prmt.b32{.mode} d, a, b, c` (PTX 2.0, any target)
     """
     rcp: Rcp
@@ -357,14 +357,14 @@ class Instructions:
     - `rcp`: Take the reciprocal of a number.
     """
     red: Red
-    """Combine a value into memory atomically.
+    """Combine a value with a memory location atomically, without a result.
     - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
     - `red{.sem}{.scope}{.global}.op.hint.type [a], b, policy` (PTX 1.1, any target)
     - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.2, any target)
     - and 18 more forms
     """
     redux: Redux
-    """Reduce a value over the lanes of a warp, and give each the result.
+    """Reduce a value over the lanes of a warp, and return the result to every lane.
     - `redux.sync.op.b32 d, a, membermask` (PTX 7.0, sm_80 or later)
     - `redux.sync.op.type d, a, membermask` (PTX 7.0, sm_80 or later)
     - `redux.sync.op{.abs}{.NaN}.f32 d, a, membermask` (PTX 8.6, sm_100f and its family, or sm_100a only)
@@ -374,15 +374,15 @@ class Instructions:
     - `rem.type d, a, b` (PTX 1.0, any target)
     """
     ret: Ret
-    """Return from a function, or end the thread from an entry.
+    """Return from a function; in an entry, end the thread.
     - `ret{.uni}` (PTX 1.0, any target)
     """
     rsqrt: Rsqrt
-    """- `rsqrt`: Approximate the reciprocal of the square root.
+    """- `rsqrt`: Approximate the reciprocal of the square root of a number.
     - `rsqrt.approx.ftz.f64`: Approximate the reciprocal square root of a double, from its upper 32 bits.
     """
     sad: Sad
-    """Add the absolute difference of two integers to a third.
+    """Add the absolute difference of two integers to a third integer.
     - `sad.type d, a, b, c` (PTX 1.0, any target)
     """
     selp: Selp
@@ -390,21 +390,21 @@ class Instructions:
     - `selp.type d, a, b, c` (PTX 1.0, any target)
     """
     set: Set
-    """Compare two values, and write the result as an integer or a number.
+    """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
     - `set.cmp.dtype.stype d, a, b` (PTX 1.0, any target)
     - `set.cmp{.ftz}.dtype.stype d, a, b` (PTX 1.0, any target)
     - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 1.0, any target)
     - and 22 more forms
     """
     setp: Setp
-    """Compare two values, and write the result to a predicate; a second one gets the opposite.
+    """Compare two values and write a predicate; a second predicate gets the negated comparison.
     - `setp.cmp.type p{|q}, a, b` (PTX 1.0, any target)
     - `setp.cmp{.ftz}.type p{|q}, a, b` (PTX 1.0, any target)
     - `setp.cmp.boolop.type p{|q}, a, b, c` (PTX 1.0, any target)
     - and 9 more forms
     """
     shf: Shf
-    """Shift two words joined into one, and take one word of the result (a funnel shift).
+    """Shift the 64 bits of two 32-bit registers, and return 32 bits of the result (a funnel shift).
     - `shf.direction.mode.b32 d, a, b, c` (PTX 3.1, any target)
     """
     shfl: Shfl
@@ -412,11 +412,11 @@ class Instructions:
     - `shfl.sync`: Exchange values between the lanes of a warp in a membermask.
     """
     shl: Shl
-    """Shift to the left; counts beyond the width give zero.
+    """Shift a value to the left; shift amounts above the width of the type give zero.
     - `shl.type d, a, b` (PTX 1.0, any target)
     """
     shr: Shr
-    """Shift to the right, filling with the sign if the type is signed.
+    """Shift a value to the right; signed types fill with the sign bit, other types with zeros.
     - `shr.type d, a, b` (PTX 1.0, any target)
     """
     sin: Sin
@@ -424,12 +424,12 @@ class Instructions:
     - `sin.approx{.ftz}.f32 d, a` (PTX 1.4, any target)
     """
     slct: Slct
-    """Select one of two values by the sign of a third.
+    """Select one of two values by the sign of a third value.
     - `slct.type.s32 d, a, b, c` (PTX 1.0, any target)
     - `slct{.ftz}.type.f32 d, a, b, c` (PTX 1.0, any target)
     """
     sqrt: Sqrt
-    """Take the square root.
+    """Take the square root of a number.
     - `sqrt.rnd.f64 d, a` (PTX 1.0, any target)
     - `sqrt.rnd{.ftz}.f32 d, a` (PTX 1.0, any target)
     - `sqrt.approx{.ftz}.f32 d, a` (PTX 1.0, any target)
@@ -442,7 +442,7 @@ class Instructions:
     - and 28 more forms
     """
     stackrestore: Stackrestore
-    """Set the stack pointer back to a value read before.
+    """Set the stack pointer to a value that stacksave has read.
     - `stackrestore.type a` (PTX 7.3, sm_52 or later)
     """
     stacksave: Stacksave
@@ -450,11 +450,11 @@ class Instructions:
     - `stacksave.type d` (PTX 7.3, sm_52 or later)
     """
     sub: Sub
-    """- `sub.cc`: Subtract two integers and keep the borrow.
-    - `sub`: Subtract the second number from the first.
+    """- `sub.cc`: Subtract the second integer from the first, and write the borrow to the carry flag CC.CF.
+    - `sub`: Subtract the second number from the first number.
     """
     subc: Subc
-    """Subtract two integers and the borrow of the instruction before.
+    """Subtract the second integer, and the borrow in the carry flag CC.CF, from the first integer.
     - `subc{.cc}.type d, a, b` (PTX 1.2, any target)
     - `subc{.cc}.type d, a, b` (PTX 4.3, any target)
     """
@@ -473,7 +473,7 @@ class Instructions:
     - and 1 more forms
     """
     sured: Sured
-    """Combine a value into a surface, atomically.
+    """Combine a value with a surface element atomically.
     - `sured.b.op.geom.type.clamp [a], c` (PTX 2.0, any target)
     - `sured.p.op.geom.type.clamp [a], c` (PTX 2.0, any target)
     - `sured.b.op.geom.type.clamp [a], c` (PTX 8.1, any target)
@@ -487,17 +487,17 @@ class Instructions:
     - and 11 more forms
     """
     szext: Szext
-    """Extend a value from its low n bits, with the sign or with zeros.
+    """Sign-extend or zero-extend the low n bits of a value.
     - `szext.mode.type d, a, b` (PTX 7.6, sm_70 or later)
     """
     tanh: Tanh
-    """Approximate the hyperbolic tangent.
+    """Approximate the hyperbolic tangent of a number.
     - `tanh.approx.f32 d, a` (PTX 7.0, sm_75 or later)
     - `tanh.approx.type d, a` (PTX 7.0, sm_75 or later)
     - `tanh.approx.type d, a` (PTX 7.8, sm_90 or later)
     """
     testp: Testp
-    """Test whether a number is finite, infinite, a number at all, not a number, normal or subnormal.
+    """Test whether a floating-point value is finite, infinite, not NaN, NaN, normal or subnormal.
     - `testp.op.type p, a` (PTX 2.0, any target)
     """
     tex: Tex
@@ -526,176 +526,176 @@ class Instructions:
     - and 2 more forms
     """
     vabsdiff: Vabsdiff
-    """Take the absolute difference of two bytes, halves or words, and perhaps combine it with a third.
+    """Take the absolute difference of two 8-, 16- or 32-bit integers, optionally combined with a third.
     - `vabsdiff.dtype.atype.btype{.sat} d, a, b` (PTX 2.0, any target)
     - `vabsdiff.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
     - `vabsdiff.dtype.atype.btype{.sat}.second d, a, b, c` (PTX 2.0, any target)
     """
     vabsdiff2: Vabsdiff2
-    """Take the absolute differences of two pairs of 16-bit integers.
+    """Take the absolute differences of packed 16-bit integers, two per 32-bit register.
     - `vabsdiff2.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
     - `vabsdiff2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     vabsdiff4: Vabsdiff4
-    """Take the absolute differences of four pairs of bytes.
+    """Take the absolute differences of packed bytes, four per 32-bit register.
     - `vabsdiff4.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
     - `vabsdiff4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     vadd: Vadd
-    """Add two bytes, halves or words, and perhaps combine the sum with a third operand.
+    """Add two 8-, 16- or 32-bit integers; optionally combine the sum with a third operand.
     - `vadd.dtype.atype.btype{.sat} d, a, b` (PTX 2.0, any target)
     - `vadd.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
     - `vadd.dtype.atype.btype{.sat}.second d, a, b, c` (PTX 2.0, any target)
     """
     vadd2: Vadd2
-    """Add two pairs of 16-bit integers.
+    """Add packed 16-bit integers, two per 32-bit register.
     - `vadd2.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
     - `vadd2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     vadd4: Vadd4
-    """Add four pairs of bytes.
+    """Add packed bytes, four per 32-bit register.
     - `vadd4.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
     - `vadd4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     vavrg2: Vavrg2
-    """Average two pairs of 16-bit integers.
+    """Average packed 16-bit integers, two per 32-bit register.
     - `vavrg2.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
     - `vavrg2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     vavrg4: Vavrg4
-    """Average four pairs of bytes.
+    """Average packed bytes, four per 32-bit register.
     - `vavrg4.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
     - `vavrg4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     vmad: Vmad
-    """Multiply two bytes, halves or words, add a third operand, and scale the result.
+    """Multiply two 8-, 16- or 32-bit integers, add a third operand, and optionally shift right.
     - `vmad.dtype.atype.btype{.sat}{.scale} d, a, b, c` (PTX 2.0, any target)
     - `vmad.dtype.atype.btype.po{.sat}{.scale} d, a, b, c` (PTX 2.0, any target)
     - `vmad.dtype.atype.btype{.sat}{.scale} d, a, b, minus_c` (PTX 2.0, any target)
     - and 1 more forms
     """
     vmax: Vmax
-    """Take the larger of two bytes, halves or words, and perhaps combine it with a third operand.
+    """Take the larger of two 8-, 16- or 32-bit integers; optionally combine it with a third operand.
     - `vmax.dtype.atype.btype{.sat} d, a, b` (PTX 2.0, any target)
     - `vmax.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
     - `vmax.dtype.atype.btype{.sat}.second d, a, b, c` (PTX 2.0, any target)
     """
     vmax2: Vmax2
-    """Take the larger of each of two pairs of 16-bit integers.
+    """Take the element-wise maximum of packed 16-bit integers, two per 32-bit register.
     - `vmax2.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
     - `vmax2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     vmax4: Vmax4
-    """Take the larger of each of four pairs of bytes.
+    """Take the element-wise maximum of packed bytes, four per 32-bit register.
     - `vmax4.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
     - `vmax4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     vmin: Vmin
-    """Take the smaller of two bytes, halves or words, and perhaps combine it with a third operand.
+    """Take the smaller of two 8-, 16- or 32-bit integers; optionally combine it with a third operand.
     - `vmin.dtype.atype.btype{.sat} d, a, b` (PTX 2.0, any target)
     - `vmin.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
     - `vmin.dtype.atype.btype{.sat}.second d, a, b, c` (PTX 2.0, any target)
     """
     vmin2: Vmin2
-    """Take the smaller of each of two pairs of 16-bit integers.
+    """Take the element-wise minimum of packed 16-bit integers, two per 32-bit register.
     - `vmin2.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
     - `vmin2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     vmin4: Vmin4
-    """Take the smaller of each of four pairs of bytes.
+    """Take the element-wise minimum of packed bytes, four per 32-bit register.
     - `vmin4.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
     - `vmin4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     vote: Vote
-    """- `vote`: Combine a predicate over a warp, on targets before sm_70.
+    """- `vote`: Combine a predicate over the lanes of a warp, on targets before sm_70.
     - `vote.sync`: Combine a predicate over the lanes of a warp in a membermask.
     """
     vset: Vset
-    """Compare two bytes, halves or words, and perhaps combine the result with a third operand.
+    """Compare two 8-, 16- or 32-bit integers; optionally combine the result with a third operand.
     - `vset.atype.btype.compare d, a, b` (PTX 2.0, any target)
     - `vset.atype.btype.compare d, a, b, c` (PTX 2.0, any target)
     - `vset.atype.btype.compare.second d, a, b, c` (PTX 2.0, any target)
     """
     vset2: Vset2
-    """Compare two pairs of 16-bit integers.
+    """Compare packed 16-bit integers, two per 32-bit register.
     - `vset2.atype.btype.compare{.add} d, a, b, c` (PTX 3.0, any target)
     """
     vset4: Vset4
-    """Compare four pairs of bytes.
+    """Compare packed bytes, four per 32-bit register.
     - `vset4.atype.btype.compare{.add} d, a, b, c` (PTX 3.0, any target)
     """
     vshl: Vshl
-    """Shift a byte, half or word to the left, and perhaps combine the result with a third operand.
+    """Shift an 8-, 16- or 32-bit integer left; optionally combine the result with a third operand.
     - `vshl.dtype.atype.u32{.sat}.mode d, a, b` (PTX 2.0, any target)
     - `vshl.dtype.atype.u32{.sat}.mode d, a, b, c` (PTX 2.0, any target)
     - `vshl.dtype.atype.u32{.sat}.mode.second d, a, b, c` (PTX 2.0, any target)
     """
     vshr: Vshr
-    """Shift a byte, half or word to the right, and perhaps combine the result with a third operand.
+    """Shift an 8-, 16- or 32-bit integer right; optionally combine the result with a third operand.
     - `vshr.dtype.atype.u32{.sat}.mode d, a, b` (PTX 2.0, any target)
     - `vshr.dtype.atype.u32{.sat}.mode d, a, b, c` (PTX 2.0, any target)
     - `vshr.dtype.atype.u32{.sat}.mode.second d, a, b, c` (PTX 2.0, any target)
     """
     vsub: Vsub
-    """Subtract two bytes, halves or words, and perhaps combine the difference with a third operand.
+    """Subtract two 8-, 16- or 32-bit integers; optionally combine the difference with a third operand.
     - `vsub.dtype.atype.btype{.sat} d, a, b` (PTX 2.0, any target)
     - `vsub.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
     - `vsub.dtype.atype.btype{.sat}.second d, a, b, c` (PTX 2.0, any target)
     """
     vsub2: Vsub2
-    """Subtract two pairs of 16-bit integers.
+    """Subtract packed 16-bit integers, two per 32-bit register.
     - `vsub2.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
     - `vsub2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     vsub4: Vsub4
-    """Subtract four pairs of bytes.
+    """Subtract packed bytes, four per 32-bit register.
     - `vsub4.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
     - `vsub4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     wmma: Wmma
     """- `wmma.load`: Load a fragment of a matrix into the registers of a warp.
-    - `wmma.mma`: Multiply the matrices of a warp and add a third.
-    - `wmma.store`: Store the accumulators of a warp as a matrix.
+    - `wmma.mma`: Multiply two matrices in the fragments of a warp, and add a third matrix.
+    - `wmma.store`: Store a warp's accumulator fragments as a matrix in memory.
     """
     xor: Xor
-    """Take the bitwise exclusive or of two values, or of two predicates.
+    """Compute the bitwise XOR of two values, or the XOR of two predicates.
     - `xor.pred d, a, b` (PTX 1.0, any target)
     - `xor.type d, a, b` (PTX 1.0, any target)
     """
 class Abs:
     def bf16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the absolute value.
+        """Take the absolute value of a number.
         - `abs.type d, a` (PTX 7.0, sm_80 or later)
         """
     bf16x2 = bf16
     def f16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the absolute value.
+        """Take the absolute value of a number.
         - `abs{.ftz}.type d, a` (PTX 6.5, sm_53 or later)
         """
     f16x2 = f16
     def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the absolute value.
+        """Take the absolute value of a number.
         - `abs{.ftz}.f32 d, a` (PTX 1.0, any target)
         """
     def f64(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the absolute value.
+        """Take the absolute value of a number.
         - `abs.f64 d, a` (PTX 1.0, any target)
         """
     ftz: Abs_ftz
     def s16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the absolute value.
+        """Take the absolute value of a number.
         - `abs.type d, a` (PTX 1.0, any target)
         """
     s32 = s16
     s64 = s16
 class Abs_ftz:
     def f16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the absolute value.
+        """Take the absolute value of a number.
         - `abs{.ftz}.type d, a` (PTX 6.5, sm_53 or later)
         """
     f16x2 = f16
     def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the absolute value.
+        """Take the absolute value of a number.
         - `abs{.ftz}.f32 d, a` (PTX 1.0, any target)
         """
 class Activemask:
@@ -710,7 +710,7 @@ class Add:
         """
     bf16x2 = bf16
     cc: Add_cc
-    """Add two integers and keep the carry.
+    """Add two integers, and write the carry to the carry flag CC.CF.
     - `add.cc.type d, a, b` (PTX 1.2, any target)
     - `add.cc.type d, a, b` (PTX 4.3, any target)
     """
@@ -805,11 +805,11 @@ class Add:
     u8x4 = s8x4
 class Add_cc:
     def s32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Add two integers and keep the carry.
+        """Add two integers, and write the carry to the carry flag CC.CF.
         - `add.cc.type d, a, b` (PTX 1.2, any target)
         """
     def s64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Add two integers and keep the carry.
+        """Add two integers, and write the carry to the carry flag CC.CF.
         - `add.cc.type d, a, b` (PTX 4.3, any target)
         """
     u32 = s32
@@ -1014,22 +1014,22 @@ class Add_sat:
 class Addc:
     cc: Addc_cc
     def s32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Add two integers and the carry of the instruction before.
+        """Add two integers and the carry flag CC.CF of an earlier instruction.
         - `addc{.cc}.type d, a, b` (PTX 1.2, any target)
         """
     def s64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Add two integers and the carry of the instruction before.
+        """Add two integers and the carry flag CC.CF of an earlier instruction.
         - `addc{.cc}.type d, a, b` (PTX 4.3, any target)
         """
     u32 = s32
     u64 = s64
 class Addc_cc:
     def s32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Add two integers and the carry of the instruction before.
+        """Add two integers and the carry flag CC.CF of an earlier instruction.
         - `addc{.cc}.type d, a, b` (PTX 1.2, any target)
         """
     def s64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Add two integers and the carry of the instruction before.
+        """Add two integers and the carry flag CC.CF of an earlier instruction.
         - `addc{.cc}.type d, a, b` (PTX 4.3, any target)
         """
     u32 = s32
@@ -1042,13 +1042,13 @@ class Alloca:
     u64 = u32
 class And:
     def b16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the bitwise and of two values, or of two predicates.
+        """Compute the bitwise AND of two values, or the AND of two predicates.
         - `and.type d, a, b` (PTX 1.0, any target)
         """
     b32 = b16
     b64 = b16
     def pred(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the bitwise and of two values, or of two predicates.
+        """Compute the bitwise AND of two values, or the AND of two predicates.
         - `and.pred d, a, b` (PTX 1.0, any target)
         """
 class Applypriority:
@@ -1109,7 +1109,7 @@ class Atom_sem_add:
     L2__cache_hint: Atom_sem_add_L2_cache_hint
     @overload
     def f32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 2.0, any target)
         """
     @overload
@@ -1117,7 +1117,7 @@ class Atom_sem_add:
         """As above, with other operands."""
     @overload
     def f64(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 5.0, sm_60 or later)
         """
     @overload
@@ -1126,7 +1126,7 @@ class Atom_sem_add:
     noftz: Atom_sem_add_noftz
     @overload
     def s32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
         """
     @overload
@@ -1135,7 +1135,7 @@ class Atom_sem_add:
     u32 = s32
     @overload
     def u64(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.2, any target)
         """
     @overload
@@ -1146,7 +1146,7 @@ class Atom_sem_add:
 class Atom_sem_add_L2_cache_hint:
     @overload
     def f32(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 2.0, any target)
         """
     @overload
@@ -1154,7 +1154,7 @@ class Atom_sem_add_L2_cache_hint:
         """As above, with other operands."""
     @overload
     def f64(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 5.0, sm_60 or later)
         """
     @overload
@@ -1162,7 +1162,7 @@ class Atom_sem_add_L2_cache_hint:
         """As above, with other operands."""
     @overload
     def s32(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 1.1, any target)
         """
     @overload
@@ -1171,7 +1171,7 @@ class Atom_sem_add_L2_cache_hint:
     u32 = s32
     @overload
     def u64(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 1.2, any target)
         """
     @overload
@@ -1181,19 +1181,19 @@ class Atom_sem_add_L2_cache_hint:
     v4: Atom_sem_add_L2_cache_hint_v4
 class Atom_sem_add_L2_cache_hint_v2:
     def f32(self, d: Values, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.global}.op{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
 class Atom_sem_add_L2_cache_hint_v4:
     def f32(self, d: Values, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.global}.op{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
 class Atom_sem_add_noftz:
     L2__cache_hint: Atom_sem_add_noftz_L2_cache_hint
     @overload
     def bf16(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.space}.op.noftz.type d, [a], b` (PTX 7.8, sm_90 or later)
         """
     @overload
@@ -1202,7 +1202,7 @@ class Atom_sem_add_noftz:
     bf16x2 = bf16
     @overload
     def f16(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.space}.op.noftz.type d, [a], b` (PTX 6.3, sm_70 or later)
         """
     @overload
@@ -1210,7 +1210,7 @@ class Atom_sem_add_noftz:
         """As above, with other operands."""
     @overload
     def f16x2(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.space}.op.noftz.type d, [a], b` (PTX 6.2, sm_60 or later)
         """
     @overload
@@ -1218,7 +1218,7 @@ class Atom_sem_add_noftz:
         """As above, with other operands."""
     @overload
     def f32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.space}.op.noftz.type d, [a], b` (PTX 9.4, sm_90 or later)
         """
     @overload
@@ -1230,7 +1230,7 @@ class Atom_sem_add_noftz:
 class Atom_sem_add_noftz_L2_cache_hint:
     @overload
     def bf16(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.global}.op.noftz.hint.type d, [a], b, policy` (PTX 7.8, sm_90 or later)
         """
     @overload
@@ -1239,7 +1239,7 @@ class Atom_sem_add_noftz_L2_cache_hint:
     bf16x2 = bf16
     @overload
     def f16(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.global}.op.noftz.hint.type d, [a], b, policy` (PTX 6.3, sm_70 or later)
         """
     @overload
@@ -1247,7 +1247,7 @@ class Atom_sem_add_noftz_L2_cache_hint:
         """As above, with other operands."""
     @overload
     def f16x2(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.global}.op.noftz.hint.type d, [a], b, policy` (PTX 6.2, sm_60 or later)
         """
     @overload
@@ -1255,7 +1255,7 @@ class Atom_sem_add_noftz_L2_cache_hint:
         """As above, with other operands."""
     @overload
     def f32(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.global}.op.noftz.hint.type d, [a], b, policy` (PTX 9.4, sm_90 or later)
         """
     @overload
@@ -1266,91 +1266,91 @@ class Atom_sem_add_noftz_L2_cache_hint:
     v8: Atom_v8
 class Atom_v2:
     def bf16(self, d: Values, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
     def bf16x2(self, d: Values, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
     f16 = bf16
     f16x2 = bf16x2
     def f32(self, d: Values, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 9.4, sm_90 or later)
         """
 class Atom_v4:
     def bf16(self, d: Values, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
     def bf16x2(self, d: Values, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
     f16 = bf16
     f16x2 = bf16x2
     def f32(self, d: Values, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 9.4, sm_90 or later)
         """
 class Atom_v8:
     def bf16(self, d: Values, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
     f16 = bf16
 class Atom_sem_add_noftz_v2:
     def bf16(self, d: Values, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
     def bf16x2(self, d: Values, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
     f16 = bf16
     f16x2 = bf16x2
     def f32(self, d: Values, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 9.4, sm_90 or later)
         """
 class Atom_sem_add_noftz_v4:
     def bf16(self, d: Values, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
     def bf16x2(self, d: Values, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
     f16 = bf16
     f16x2 = bf16x2
     def f32(self, d: Values, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 9.4, sm_90 or later)
         """
 class Atom_sem_add_noftz_v8:
     def bf16(self, d: Values, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
     f16 = bf16
 class Atom_sem_add_v2:
     def f32(self, d: Values, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.global}.op{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
 class Atom_sem_add_v4:
     def f32(self, d: Values, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.global}.op{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
 class Atom_sem_op:
     L2__cache_hint: Atom_sem_op_L2_cache_hint
     @overload
     def b32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
         """
     @overload
@@ -1358,7 +1358,7 @@ class Atom_sem_op:
         """As above, with other operands."""
     @overload
     def b64(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 3.1, any target)
         """
     @overload
@@ -1367,7 +1367,7 @@ class Atom_sem_op:
 class Atom_sem_op_L2_cache_hint:
     @overload
     def b32(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 1.1, any target)
         """
     @overload
@@ -1375,7 +1375,7 @@ class Atom_sem_op_L2_cache_hint:
         """As above, with other operands."""
     @overload
     def b64(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 3.1, any target)
         """
     @overload
@@ -1384,7 +1384,7 @@ class Atom_sem_op_L2_cache_hint:
 class Atom_sem_cas:
     @overload
     def b128(self, d: Result, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b, c` (PTX 8.3, sm_90 or later)
         """
     @overload
@@ -1392,7 +1392,7 @@ class Atom_sem_cas:
         """As above, with other operands."""
     @overload
     def b16(self, d: Result, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b, c` (PTX 6.3, sm_70 or later)
         """
     @overload
@@ -1400,7 +1400,7 @@ class Atom_sem_cas:
         """As above, with other operands."""
     @overload
     def b32(self, d: Result, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b, c` (PTX 1.1, any target)
         """
     @overload
@@ -1408,7 +1408,7 @@ class Atom_sem_cas:
         """As above, with other operands."""
     @overload
     def b64(self, d: Result, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b, c` (PTX 1.2, any target)
         """
     @overload
@@ -1433,7 +1433,7 @@ class Atom_sem_scope_op:
     L2__cache_hint: Atom_sem_scope_op_L2_cache_hint
     @overload
     def u32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
         """
     @overload
@@ -1442,7 +1442,7 @@ class Atom_sem_scope_op:
 class Atom_sem_scope_op_L2_cache_hint:
     @overload
     def u32(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 1.1, any target)
         """
     @overload
@@ -1452,7 +1452,7 @@ class Atom_sem_scope_exch:
     L2__cache_hint: Atom_L2_cache_hint
     @overload
     def b128(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 8.3, sm_90 or later)
         """
     @overload
@@ -1460,7 +1460,7 @@ class Atom_sem_scope_exch:
         """As above, with other operands."""
     @overload
     def b32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
         """
     @overload
@@ -1468,7 +1468,7 @@ class Atom_sem_scope_exch:
         """As above, with other operands."""
     @overload
     def b64(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.2, any target)
         """
     @overload
@@ -1477,7 +1477,7 @@ class Atom_sem_scope_exch:
 class Atom_L2_cache_hint:
     @overload
     def b128(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 8.3, sm_90 or later)
         """
     @overload
@@ -1485,7 +1485,7 @@ class Atom_L2_cache_hint:
         """As above, with other operands."""
     @overload
     def b32(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 1.1, any target)
         """
     @overload
@@ -1493,7 +1493,7 @@ class Atom_L2_cache_hint:
         """As above, with other operands."""
     @overload
     def b64(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 1.2, any target)
         """
     @overload
@@ -1515,7 +1515,7 @@ class Atom_sem_scope_global_op:
     noftz: Atom_sem_scope_global_op_noftz
     @overload
     def s32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
         """
     @overload
@@ -1523,7 +1523,7 @@ class Atom_sem_scope_global_op:
         """As above, with other operands."""
     @overload
     def s64(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 3.1, any target)
         """
     @overload
@@ -1534,7 +1534,7 @@ class Atom_sem_scope_global_op:
 class Atom_L2_cache_hint_2:
     @overload
     def s32(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 1.1, any target)
         """
     @overload
@@ -1542,7 +1542,7 @@ class Atom_L2_cache_hint_2:
         """As above, with other operands."""
     @overload
     def s64(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 3.1, any target)
         """
     @overload
@@ -1561,44 +1561,44 @@ class Atom_L2_cache_hint_3:
     v8: Atom_v8
 class Atom_v2_2:
     def bf16(self, d: Values, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
     def bf16x2(self, d: Values, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
     f16 = bf16
     f16x2 = bf16x2
 class Atom_v4_2:
     def bf16(self, d: Values, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
     def bf16x2(self, d: Values, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
     f16 = bf16
     f16x2 = bf16x2
 class Atom_v2_3:
     def bf16(self, d: Values, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
     def bf16x2(self, d: Values, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
     f16 = bf16
     f16x2 = bf16x2
 class Atom_v4_3:
     def bf16(self, d: Values, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
     def bf16x2(self, d: Values, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type d, [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
     f16 = bf16
@@ -1617,7 +1617,7 @@ class Atom_sem_scope_space:
 class Atom_sem_scope_space_add:
     @overload
     def f32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 2.0, any target)
         """
     @overload
@@ -1625,7 +1625,7 @@ class Atom_sem_scope_space_add:
         """As above, with other operands."""
     @overload
     def f64(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 5.0, sm_60 or later)
         """
     @overload
@@ -1634,7 +1634,7 @@ class Atom_sem_scope_space_add:
     noftz: Atom_sem_scope_space_add_noftz
     @overload
     def s32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
         """
     @overload
@@ -1643,7 +1643,7 @@ class Atom_sem_scope_space_add:
     u32 = s32
     @overload
     def u64(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.2, any target)
         """
     @overload
@@ -1652,7 +1652,7 @@ class Atom_sem_scope_space_add:
 class Atom_sem_scope_space_add_noftz:
     @overload
     def bf16(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.space}.op.noftz.type d, [a], b` (PTX 7.8, sm_90 or later)
         """
     @overload
@@ -1661,7 +1661,7 @@ class Atom_sem_scope_space_add_noftz:
     bf16x2 = bf16
     @overload
     def f16(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.space}.op.noftz.type d, [a], b` (PTX 6.3, sm_70 or later)
         """
     @overload
@@ -1669,7 +1669,7 @@ class Atom_sem_scope_space_add_noftz:
         """As above, with other operands."""
     @overload
     def f16x2(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.space}.op.noftz.type d, [a], b` (PTX 6.2, sm_60 or later)
         """
     @overload
@@ -1677,7 +1677,7 @@ class Atom_sem_scope_space_add_noftz:
         """As above, with other operands."""
     @overload
     def f32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.space}.op.noftz.type d, [a], b` (PTX 9.4, sm_90 or later)
         """
     @overload
@@ -1686,7 +1686,7 @@ class Atom_sem_scope_space_add_noftz:
 class Atom_sem_scope_space_op:
     @overload
     def b32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
         """
     @overload
@@ -1694,7 +1694,7 @@ class Atom_sem_scope_space_op:
         """As above, with other operands."""
     @overload
     def b64(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 3.1, any target)
         """
     @overload
@@ -1703,7 +1703,7 @@ class Atom_sem_scope_space_op:
 class Atom_sem_scope_space_op_2:
     @overload
     def u32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
         """
     @overload
@@ -1712,7 +1712,7 @@ class Atom_sem_scope_space_op_2:
 class Atom_sem_scope_space_exch:
     @overload
     def b128(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 8.3, sm_90 or later)
         """
     @overload
@@ -1720,7 +1720,7 @@ class Atom_sem_scope_space_exch:
         """As above, with other operands."""
     @overload
     def b32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
         """
     @overload
@@ -1728,7 +1728,7 @@ class Atom_sem_scope_space_exch:
         """As above, with other operands."""
     @overload
     def b64(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.2, any target)
         """
     @overload
@@ -1737,7 +1737,7 @@ class Atom_sem_scope_space_exch:
 class Atom_sem_scope_space_op_3:
     @overload
     def s32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
         """
     @overload
@@ -1745,7 +1745,7 @@ class Atom_sem_scope_space_op_3:
         """As above, with other operands."""
     @overload
     def s64(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 3.1, any target)
         """
     @overload
@@ -1771,7 +1771,7 @@ class Atom_sem_sys:
 class Atom_sem_sys_cas:
     @overload
     def b128(self, d: Result, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}.scope{.space}.op.type d, [a], b, c` (PTX 8.4, sm_90 or later)
         """
     @overload
@@ -1779,7 +1779,7 @@ class Atom_sem_sys_cas:
         """As above, with other operands."""
     @overload
     def b16(self, d: Result, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b, c` (PTX 6.3, sm_70 or later)
         """
     @overload
@@ -1787,7 +1787,7 @@ class Atom_sem_sys_cas:
         """As above, with other operands."""
     @overload
     def b32(self, d: Result, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b, c` (PTX 1.1, any target)
         """
     @overload
@@ -1795,7 +1795,7 @@ class Atom_sem_sys_cas:
         """As above, with other operands."""
     @overload
     def b64(self, d: Result, a: Name, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b, c` (PTX 1.2, any target)
         """
     @overload
@@ -1805,7 +1805,7 @@ class Atom_sem_sys_exch:
     L2__cache_hint: Atom_sem_sys_exch_L2_cache_hint
     @overload
     def b128(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}.scope{.space}.op.type d, [a], b` (PTX 8.4, sm_90 or later)
         """
     @overload
@@ -1813,7 +1813,7 @@ class Atom_sem_sys_exch:
         """As above, with other operands."""
     @overload
     def b32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
         """
     @overload
@@ -1821,7 +1821,7 @@ class Atom_sem_sys_exch:
         """As above, with other operands."""
     @overload
     def b64(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.2, any target)
         """
     @overload
@@ -1830,7 +1830,7 @@ class Atom_sem_sys_exch:
 class Atom_sem_sys_exch_L2_cache_hint:
     @overload
     def b128(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}.scope{.global}.op.hint.type d, [a], b, policy` (PTX 8.4, sm_90 or later)
         """
     @overload
@@ -1838,7 +1838,7 @@ class Atom_sem_sys_exch_L2_cache_hint:
         """As above, with other operands."""
     @overload
     def b32(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 1.1, any target)
         """
     @overload
@@ -1846,7 +1846,7 @@ class Atom_sem_sys_exch_L2_cache_hint:
         """As above, with other operands."""
     @overload
     def b64(self, d: Result, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.global}.op.hint.type d, [a], b, policy` (PTX 1.2, any target)
         """
     @overload
@@ -1877,7 +1877,7 @@ class Atom_sem_sys_space:
 class Atom_sem_sys_space_exch:
     @overload
     def b128(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}.scope{.space}.op.type d, [a], b` (PTX 8.4, sm_90 or later)
         """
     @overload
@@ -1885,7 +1885,7 @@ class Atom_sem_sys_space_exch:
         """As above, with other operands."""
     @overload
     def b32(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.1, any target)
         """
     @overload
@@ -1893,7 +1893,7 @@ class Atom_sem_sys_space_exch:
         """As above, with other operands."""
     @overload
     def b64(self, d: Result, a: Name, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a value into memory atomically, and return the old value.
+        """Combine a value with a memory location atomically, and return the location's old value.
         - `atom{.sem}{.scope}{.space}.op.type d, [a], b` (PTX 1.2, any target)
         """
     @overload
@@ -1901,23 +1901,23 @@ class Atom_sem_sys_space_exch:
         """As above, with other operands."""
 class Bar:
     def arrive(self, a: Value, b: Value, /, *, pred: Guard = None) -> None:
-        """Synchronize the threads of a CTA at one of 16 barriers, or combine a predicate over them.
+        """Synchronize the threads of a CTA at one of 16 barriers, or combine a predicate over these threads.
         - `bar.arrive a, b` (PTX 2.0, any target)
         """
     cta: Bar_cta
-    """Synchronize the threads of a CTA at one of 16 barriers, or combine a predicate over them.
+    """Synchronize the threads of a CTA at one of 16 barriers, or combine a predicate over these threads.
     - `bar.cta.arrive a, b` (PTX 7.8, any target)
     - `bar.cta.sync a{, b}` (PTX 7.8, any target)
     - `bar.cta.red.op.pred p, a{, b}, c` (PTX 7.8, any target)
     - and 1 more forms
     """
     red: Bar_red
-    """Synchronize the threads of a CTA at one of 16 barriers, or combine a predicate over them.
+    """Synchronize the threads of a CTA at one of 16 barriers, or combine a predicate over these threads.
     - `bar.red.op.pred p, a{, b}, c` (PTX 2.0, any target)
     - `bar.red.popc.u32 d, a{, b}, c` (PTX 2.0, any target)
     """
     def sync(self, a: Value, b: Value = ..., /, *, pred: Guard = None) -> None:
-        """Synchronize the threads of a CTA at one of 16 barriers, or combine a predicate over them.
+        """Synchronize the threads of a CTA at one of 16 barriers, or combine a predicate over these threads.
         - `bar.sync a{, b}` (PTX 1.0, any target)
         """
     warp: Bar_warp
@@ -1926,12 +1926,12 @@ class Bar:
     """
 class Bar_cta:
     def arrive(self, a: Value, b: Value, /, *, pred: Guard = None) -> None:
-        """Synchronize the threads of a CTA at one of 16 barriers, or combine a predicate over them.
+        """Synchronize the threads of a CTA at one of 16 barriers, or combine a predicate over these threads.
         - `bar.cta.arrive a, b` (PTX 7.8, any target)
         """
     red: Bar_cta_red
     def sync(self, a: Value, b: Value = ..., /, *, pred: Guard = None) -> None:
-        """Synchronize the threads of a CTA at one of 16 barriers, or combine a predicate over them.
+        """Synchronize the threads of a CTA at one of 16 barriers, or combine a predicate over these threads.
         - `bar.cta.sync a{, b}` (PTX 7.8, any target)
         """
 class Bar_cta_red:
@@ -1940,12 +1940,12 @@ class Bar_cta_red:
     popc: Bar_cta_red_popc
 class Bar_cta_red_op:
     def pred(self, p: Result, a: Value, c: Value, c2: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Synchronize the threads of a CTA at one of 16 barriers, or combine a predicate over them.
+        """Synchronize the threads of a CTA at one of 16 barriers, or combine a predicate over these threads.
         - `bar.cta.red.op.pred p, a{, b}, c` (PTX 7.8, any target)
         """
 class Bar_cta_red_popc:
     def u32(self, d: Result, a: Value, c: Value, c2: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Synchronize the threads of a CTA at one of 16 barriers, or combine a predicate over them.
+        """Synchronize the threads of a CTA at one of 16 barriers, or combine a predicate over these threads.
         - `bar.cta.red.popc.u32 d, a{, b}, c` (PTX 7.8, any target)
         """
 class Bar_red:
@@ -1954,12 +1954,12 @@ class Bar_red:
     popc: Bar_red_popc
 class Bar_red_op:
     def pred(self, p: Result, a: Value, c: Value, c2: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Synchronize the threads of a CTA at one of 16 barriers, or combine a predicate over them.
+        """Synchronize the threads of a CTA at one of 16 barriers, or combine a predicate over these threads.
         - `bar.red.op.pred p, a{, b}, c` (PTX 2.0, any target)
         """
 class Bar_red_popc:
     def u32(self, d: Result, a: Value, c: Value, c2: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Synchronize the threads of a CTA at one of 16 barriers, or combine a predicate over them.
+        """Synchronize the threads of a CTA at one of 16 barriers, or combine a predicate over these threads.
         - `bar.red.popc.u32 d, a{, b}, c` (PTX 2.0, any target)
         """
 class Bar_warp:
@@ -1970,41 +1970,41 @@ class Bar_warp:
 class Barrier:
     from pyptx_arch_hopper.ptx.instruction_set import barrier_cluster as cluster
     arrive: Barrier_arrive
-    """Synchronize the threads of a CTA at one of 16 barriers, converged or not.
+    """Synchronize the threads of a CTA at one of 16 barriers; without .aligned, threads may be diverged.
     - `barrier.arrive{.aligned} a, b` (PTX 6.0, any target)
     """
     cta: Barrier_cta
     red: Barrier_red
     sync: Barrier_sync
-    """Synchronize the threads of a CTA at one of 16 barriers, converged or not.
+    """Synchronize the threads of a CTA at one of 16 barriers; without .aligned, threads may be diverged.
     - `barrier.sync{.aligned} a{, b}` (PTX 6.0, any target)
     """
 class Barrier_arrive:
     def __call__(self, a: Value, b: Value, /, *, pred: Guard = None) -> None:
-        """Synchronize the threads of a CTA at one of 16 barriers, converged or not.
+        """Synchronize the threads of a CTA at one of 16 barriers; without .aligned, threads may be diverged.
         - `barrier.arrive{.aligned} a, b` (PTX 6.0, any target)
         """
     def aligned(self, a: Value, b: Value, /, *, pred: Guard = None) -> None:
-        """Synchronize the threads of a CTA at one of 16 barriers, converged or not.
+        """Synchronize the threads of a CTA at one of 16 barriers; without .aligned, threads may be diverged.
         - `barrier.arrive{.aligned} a, b` (PTX 6.0, any target)
         """
 class Barrier_cta:
     arrive: Barrier_cta_arrive
-    """Synchronize the threads of a CTA at one of 16 barriers, converged or not.
+    """Synchronize the threads of a CTA at one of 16 barriers; without .aligned, threads may be diverged.
     - `barrier.cta.arrive{.aligned} a, b` (PTX 7.8, any target)
     """
     red: Barrier_cta_red
     sync: Barrier_cta_sync
-    """Synchronize the threads of a CTA at one of 16 barriers, converged or not.
+    """Synchronize the threads of a CTA at one of 16 barriers; without .aligned, threads may be diverged.
     - `barrier.cta.sync{.aligned} a{, b}` (PTX 7.8, any target)
     """
 class Barrier_cta_arrive:
     def __call__(self, a: Value, b: Value, /, *, pred: Guard = None) -> None:
-        """Synchronize the threads of a CTA at one of 16 barriers, converged or not.
+        """Synchronize the threads of a CTA at one of 16 barriers; without .aligned, threads may be diverged.
         - `barrier.cta.arrive{.aligned} a, b` (PTX 7.8, any target)
         """
     def aligned(self, a: Value, b: Value, /, *, pred: Guard = None) -> None:
-        """Synchronize the threads of a CTA at one of 16 barriers, converged or not.
+        """Synchronize the threads of a CTA at one of 16 barriers; without .aligned, threads may be diverged.
         - `barrier.cta.arrive{.aligned} a, b` (PTX 7.8, any target)
         """
 class Barrier_cta_red:
@@ -2014,32 +2014,32 @@ class Barrier_cta_red:
 class Barrier_cta_red_op:
     aligned: Barrier_cta_red_op_aligned
     def pred(self, p: Result, a: Value, c: Value, c2: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Synchronize the threads of a CTA at one of 16 barriers, converged or not.
+        """Synchronize the threads of a CTA at one of 16 barriers; without .aligned, threads may be diverged.
         - `barrier.cta.red.op{.aligned}.pred p, a{, b}, c` (PTX 7.8, any target)
         """
 class Barrier_cta_red_op_aligned:
     def pred(self, p: Result, a: Value, c: Value, c2: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Synchronize the threads of a CTA at one of 16 barriers, converged or not.
+        """Synchronize the threads of a CTA at one of 16 barriers; without .aligned, threads may be diverged.
         - `barrier.cta.red.op{.aligned}.pred p, a{, b}, c` (PTX 7.8, any target)
         """
 class Barrier_cta_red_popc:
     aligned: Barrier_cta_red_popc_aligned
     def u32(self, d: Result, a: Value, c: Value, c2: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Synchronize the threads of a CTA at one of 16 barriers, converged or not.
+        """Synchronize the threads of a CTA at one of 16 barriers; without .aligned, threads may be diverged.
         - `barrier.cta.red.popc{.aligned}.u32 d, a{, b}, c` (PTX 7.8, any target)
         """
 class Barrier_cta_red_popc_aligned:
     def u32(self, d: Result, a: Value, c: Value, c2: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Synchronize the threads of a CTA at one of 16 barriers, converged or not.
+        """Synchronize the threads of a CTA at one of 16 barriers; without .aligned, threads may be diverged.
         - `barrier.cta.red.popc{.aligned}.u32 d, a{, b}, c` (PTX 7.8, any target)
         """
 class Barrier_cta_sync:
     def __call__(self, a: Value, b: Value = ..., /, *, pred: Guard = None) -> None:
-        """Synchronize the threads of a CTA at one of 16 barriers, converged or not.
+        """Synchronize the threads of a CTA at one of 16 barriers; without .aligned, threads may be diverged.
         - `barrier.cta.sync{.aligned} a{, b}` (PTX 7.8, any target)
         """
     def aligned(self, a: Value, b: Value = ..., /, *, pred: Guard = None) -> None:
-        """Synchronize the threads of a CTA at one of 16 barriers, converged or not.
+        """Synchronize the threads of a CTA at one of 16 barriers; without .aligned, threads may be diverged.
         - `barrier.cta.sync{.aligned} a{, b}` (PTX 7.8, any target)
         """
 class Barrier_red:
@@ -2049,37 +2049,37 @@ class Barrier_red:
 class Barrier_red_op:
     aligned: Barrier_red_op_aligned
     def pred(self, p: Result, a: Value, c: Value, c2: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Synchronize the threads of a CTA at one of 16 barriers, converged or not.
+        """Synchronize the threads of a CTA at one of 16 barriers; without .aligned, threads may be diverged.
         - `barrier.red.op{.aligned}.pred p, a{, b}, c` (PTX 6.0, any target)
         """
 class Barrier_red_op_aligned:
     def pred(self, p: Result, a: Value, c: Value, c2: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Synchronize the threads of a CTA at one of 16 barriers, converged or not.
+        """Synchronize the threads of a CTA at one of 16 barriers; without .aligned, threads may be diverged.
         - `barrier.red.op{.aligned}.pred p, a{, b}, c` (PTX 6.0, any target)
         """
 class Barrier_red_popc:
     aligned: Barrier_red_popc_aligned
     def u32(self, d: Result, a: Value, c: Value, c2: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Synchronize the threads of a CTA at one of 16 barriers, converged or not.
+        """Synchronize the threads of a CTA at one of 16 barriers; without .aligned, threads may be diverged.
         - `barrier.red.popc{.aligned}.u32 d, a{, b}, c` (PTX 6.0, any target)
         """
 class Barrier_red_popc_aligned:
     def u32(self, d: Result, a: Value, c: Value, c2: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Synchronize the threads of a CTA at one of 16 barriers, converged or not.
+        """Synchronize the threads of a CTA at one of 16 barriers; without .aligned, threads may be diverged.
         - `barrier.red.popc{.aligned}.u32 d, a{, b}, c` (PTX 6.0, any target)
         """
 class Barrier_sync:
     def __call__(self, a: Value, b: Value = ..., /, *, pred: Guard = None) -> None:
-        """Synchronize the threads of a CTA at one of 16 barriers, converged or not.
+        """Synchronize the threads of a CTA at one of 16 barriers; without .aligned, threads may be diverged.
         - `barrier.sync{.aligned} a{, b}` (PTX 6.0, any target)
         """
     def aligned(self, a: Value, b: Value = ..., /, *, pred: Guard = None) -> None:
-        """Synchronize the threads of a CTA at one of 16 barriers, converged or not.
+        """Synchronize the threads of a CTA at one of 16 barriers; without .aligned, threads may be diverged.
         - `barrier.sync{.aligned} a{, b}` (PTX 6.0, any target)
         """
 class Bfe:
     def s32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Extract a field of bits, given by position and length, and extend it.
+        """Extract a bit field, given by position and length, and extend it by zeros or its sign bit.
         - `bfe.type d, a, b, c` (PTX 2.0, any target)
         """
     s64 = s32
@@ -2087,13 +2087,13 @@ class Bfe:
     u64 = s32
 class Bfi:
     def b32(self, f: Result, a: Value, b: Value, c: Value, d: Value, /, *, pred: Guard = None) -> Reg:
-        """Insert a field of bits at a position.
+        """Insert a bit field into a value, at a position and with a length in bits.
         - `bfi.type f, a, b, c, d` (PTX 2.0, any target)
         """
     b64 = b32
 class Bfind:
     def s32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Find the highest bit that differs from the sign, or its distance from the top.
+        """Find the highest non-sign bit: its position, or the left shift that moves it to the top bit.
         - `bfind{.shiftamt}.type d, a` (PTX 2.0, any target)
         """
     s64 = s32
@@ -2102,7 +2102,7 @@ class Bfind:
     u64 = s32
 class Bfind_shiftamt:
     def s32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Find the highest bit that differs from the sign, or its distance from the top.
+        """Find the highest non-sign bit: its position, or the left shift that moves it to the top bit.
         - `bfind{.shiftamt}.type d, a` (PTX 2.0, any target)
         """
     s64 = s32
@@ -2113,7 +2113,7 @@ class Bmsk:
     wrap: Bmsk_mode
 class Bmsk_mode:
     def b32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Make a mask of consecutive ones, given by position and width.
+        """Make a mask of consecutive one bits, given by position and width.
         - `bmsk.mode.b32 d, a, b` (PTX 7.6, sm_70 or later)
         """
 class Bra:
@@ -2127,7 +2127,7 @@ class Bra:
         """
 class Brev:
     def b32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Reverse the order of the bits.
+        """Reverse the order of the bits in a register.
         - `brev.type d, a` (PTX 2.0, any target)
         """
     b64 = b32
@@ -2195,25 +2195,25 @@ class Clmad:
     lo: Clmad_mode
 class Clmad_mode:
     def u64(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two integers without carries, as polynomials over GF(2), and xor a third to the product.
+        """Multiply two integers as polynomials over GF(2), without carries, and XOR a third to the product.
         - `clmad.mode.u64 d, a, b, c` (PTX 9.3, sm_80 or later)
         """
 class Clz:
     def b32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Count the zero bits above the highest one.
+        """Count the leading zero bits of an integer.
         - `clz.type d, a` (PTX 2.0, any target)
         """
     b64 = b32
 class Cnot:
     def b16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Take 1 if the value is zero, else 0, as C's logical not does.
+        """Return 1 if a value is zero, else 0, as the logical NOT of C.
         - `cnot.type d, a` (PTX 1.0, any target)
         """
     b32 = b16
     b64 = b16
 class Copysign:
     def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Put the sign of the first number on the magnitude of the second.
+        """Combine the sign of the first number with the magnitude of the second number.
         - `copysign.type d, a, b` (PTX 2.0, any target)
         """
     f64 = f32
@@ -2233,32 +2233,32 @@ class Cos_approx_ftz:
 class Cp:
     from pyptx_arch_hopper.ptx.instruction_set import cp_reduce as reduce
     async_: Cp_async
-    """- `cp.async`: Copy 4, 8 or 16 bytes from global to shared memory without waiting.
-    - `cp.async.commit_group`: Commit the thread's cp.async copies so far as a group.
-    - `cp.async.mbarrier.arrive`: Arrive at an mbarrier when the thread's cp.async copies complete.
+    """- `cp.async`: Copy 4, 8 or 16 bytes from global to shared memory, asynchronously.
+    - `cp.async.commit_group`: Commit the thread's uncommitted cp.async copies as a new cp.async group.
+    - `cp.async.mbarrier.arrive`: Arrive at an mbarrier when the thread's earlier cp.async copies complete.
     - `cp.async.wait_all`: Wait for all of the thread's cp.async copies.
-    - `cp.async.wait_group`: Wait until at most n of the latest cp.async groups are pending.
+    - `cp.async.wait_group`: Wait until at most n of the thread's latest cp.async groups are pending.
     """
 class Cp_async:
     from pyptx_arch_hopper.ptx.instruction_set import cp_async_bulk as bulk
     ca: Cp_async_ca
-    """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
+    """Copy 4, 8 or 16 bytes from global to shared memory, asynchronously.
     - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 4{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
     - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 8{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
     - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 16{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
     - and 3 more forms
     """
     cg: Cp_async_cg
-    """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
+    """Copy 4, 8 or 16 bytes from global to shared memory, asynchronously.
     - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
     - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
     """
     def commit_group(self, *, pred: Guard = None) -> None:
-        """Commit the thread's cp.async copies so far as a group.
+        """Commit the thread's uncommitted cp.async copies as a new cp.async group.
         - `cp.async.commit_group` (PTX 7.0, sm_80 or later)
         """
     mbarrier: Cp_async_mbarrier
-    """Arrive at an mbarrier when the thread's cp.async copies complete.
+    """Arrive at an mbarrier when the thread's earlier cp.async copies complete.
     - `cp.async.mbarrier.arrive{.noinc}{.ss}.b64 [addr]` (PTX 7.0, sm_80 or later)
     """
     def wait_all(self, *, pred: Guard = None) -> None:
@@ -2266,7 +2266,7 @@ class Cp_async:
         - `cp.async.wait_all` (PTX 7.0, sm_80 or later)
         """
     def wait_group(self, n: Constant, /, *, pred: Guard = None) -> None:
-        """Wait until at most n of the latest cp.async groups are pending.
+        """Wait until at most n of the thread's latest cp.async groups are pending.
         - `cp.async.wait_group n` (PTX 7.0, sm_80 or later)
         """
 class Cp_async_ca:
@@ -2274,20 +2274,20 @@ class Cp_async_ca:
     shared__cta: Cp_async_ca_ss
 class Cp_async_ca_ss:
     global_: Cp_async_ca_ss_global
-    """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
+    """Copy 4, 8 or 16 bytes from global to shared memory, asynchronously.
     - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 4{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
     - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 8{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
     - and 4 more forms
     """
 class Cp_async_ca_ss_global:
     def __call__(self, dst: Name, src: Name, _16: Constant, ignore_src: Value = ..., /, *, pred: Guard = None) -> None:
-        """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
+        """Copy 4, 8 or 16 bytes from global to shared memory, asynchronously.
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 4{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 8{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
         - and 4 more forms
         """
     def L2__128B(self, dst: Name, src: Name, _16: Constant, ignore_src: Value = ..., /, *, pred: Guard = None) -> None:
-        """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
+        """Copy 4, 8 or 16 bytes from global to shared memory, asynchronously.
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 4{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 8{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
         - and 4 more forms
@@ -2295,16 +2295,16 @@ class Cp_async_ca_ss_global:
     L2__256B = L2__128B
     L2__64B = L2__128B
     L2__cache_hint: Cp_async_L2_cache_hint
-    """Copy 4, 8 or 16 bytes from global to shared memory without waiting."""
+    """Copy 4, 8 or 16 bytes from global to shared memory, asynchronously."""
 class Cp_async_L2_cache_hint:
     def __call__(self, dst: Name, src: Name, _16: Constant, cache_policy: Value, cache_policy2: Value = ..., /, *, pred: Guard = None) -> None:
-        """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
+        """Copy 4, 8 or 16 bytes from global to shared memory, asynchronously.
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 4{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 8{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
         - and 4 more forms
         """
     def L2__128B(self, dst: Name, src: Name, _16: Constant, cache_policy: Value, cache_policy2: Value = ..., /, *, pred: Guard = None) -> None:
-        """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
+        """Copy 4, 8 or 16 bytes from global to shared memory, asynchronously.
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 4{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
         - `cp.async.ca.ss.global{.hint}{.prefetch} [dst], [src], 8{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
         - and 4 more forms
@@ -2316,33 +2316,33 @@ class Cp_async_cg:
     shared__cta: Cp_async_cg_ss
 class Cp_async_cg_ss:
     global_: Cp_async_cg_ss_global
-    """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
+    """Copy 4, 8 or 16 bytes from global to shared memory, asynchronously.
     - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
     - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
     """
 class Cp_async_cg_ss_global:
     def __call__(self, dst: Name, src: Name, _16: Constant, ignore_src: Value = ..., /, *, pred: Guard = None) -> None:
-        """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
+        """Copy 4, 8 or 16 bytes from global to shared memory, asynchronously.
         - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
         - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
         """
     def L2__128B(self, dst: Name, src: Name, _16: Constant, ignore_src: Value = ..., /, *, pred: Guard = None) -> None:
-        """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
+        """Copy 4, 8 or 16 bytes from global to shared memory, asynchronously.
         - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
         - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
         """
     L2__256B = L2__128B
     L2__64B = L2__128B
     L2__cache_hint: Cp_async_L2_cache_hint_2
-    """Copy 4, 8 or 16 bytes from global to shared memory without waiting."""
+    """Copy 4, 8 or 16 bytes from global to shared memory, asynchronously."""
 class Cp_async_L2_cache_hint_2:
     def __call__(self, dst: Name, src: Name, _16: Constant, cache_policy: Value, cache_policy2: Value = ..., /, *, pred: Guard = None) -> None:
-        """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
+        """Copy 4, 8 or 16 bytes from global to shared memory, asynchronously.
         - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
         - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
         """
     def L2__128B(self, dst: Name, src: Name, _16: Constant, cache_policy: Value, cache_policy2: Value = ..., /, *, pred: Guard = None) -> None:
-        """Copy 4, 8 or 16 bytes from global to shared memory without waiting.
+        """Copy 4, 8 or 16 bytes from global to shared memory, asynchronously.
         - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, src_size}{, cache_policy}` (PTX 7.0, sm_80 or later)
         - `cp.async.cg.ss.global{.hint}{.prefetch} [dst], [src], 16{, ignore_src}{, cache_policy}` (PTX 7.5, sm_80 or later)
         """
@@ -2352,7 +2352,7 @@ class Cp_async_mbarrier:
     arrive: Cp_async_mbarrier_arrive
 class Cp_async_mbarrier_arrive:
     def b64(self, addr: Name, /, *, pred: Guard = None) -> None:
-        """Arrive at an mbarrier when the thread's cp.async copies complete.
+        """Arrive at an mbarrier when the thread's earlier cp.async copies complete.
         - `cp.async.mbarrier.arrive{.noinc}{.ss}.b64 [addr]` (PTX 7.0, sm_80 or later)
         """
     noinc: Cp_async_mbarrier_arrive_noinc
@@ -2360,14 +2360,14 @@ class Cp_async_mbarrier_arrive:
     shared__cta: Cp_async_mbarrier_arrive_ss
 class Cp_async_mbarrier_arrive_noinc:
     def b64(self, addr: Name, /, *, pred: Guard = None) -> None:
-        """Arrive at an mbarrier when the thread's cp.async copies complete.
+        """Arrive at an mbarrier when the thread's earlier cp.async copies complete.
         - `cp.async.mbarrier.arrive{.noinc}{.ss}.b64 [addr]` (PTX 7.0, sm_80 or later)
         """
     shared: Cp_async_mbarrier_arrive_ss
     shared__cta: Cp_async_mbarrier_arrive_ss
 class Cp_async_mbarrier_arrive_ss:
     def b64(self, addr: Name, /, *, pred: Guard = None) -> None:
-        """Arrive at an mbarrier when the thread's cp.async copies complete.
+        """Arrive at an mbarrier when the thread's earlier cp.async copies complete.
         - `cp.async.mbarrier.arrive{.noinc}{.ss}.b64 [addr]` (PTX 7.0, sm_80 or later)
         """
 class Createpolicy:
@@ -2452,7 +2452,7 @@ class Cvt:
     - and 1 more forms
     """
     pack: Cvt_pack
-    """Convert two integers to a narrower type, saturating, and pack them into one word.
+    """Convert two integers to a narrower type with saturation, and pack the results into a register.
     - `cvt.pack.sat.dtype.s32 d, a, b` (PTX 6.5, sm_72 or later)
     - `cvt.pack.sat.dtype.s32.b32 d, a, b, c` (PTX 6.5, sm_75 or later)
     - `cvt.pack.sat.dtype.s32.b32 d, a, b, c` (PTX 6.5, sm_72 or later)
@@ -2659,21 +2659,21 @@ class Cvt_pack_sat:
     u8: Cvt_pack_sat_dtype_3
 class Cvt_pack_sat_dtype:
     def s32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Convert two integers to a narrower type, saturating, and pack them into one word.
+        """Convert two integers to a narrower type with saturation, and pack the results into a register.
         - `cvt.pack.sat.dtype.s32 d, a, b` (PTX 6.5, sm_72 or later)
         """
 class Cvt_pack_sat_dtype_2:
     s32: Cvt_pack_sat_dtype_s32
 class Cvt_pack_sat_dtype_s32:
     def b32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Convert two integers to a narrower type, saturating, and pack them into one word.
+        """Convert two integers to a narrower type with saturation, and pack the results into a register.
         - `cvt.pack.sat.dtype.s32.b32 d, a, b, c` (PTX 6.5, sm_75 or later)
         """
 class Cvt_pack_sat_dtype_3:
     s32: Cvt_pack_sat_dtype_s32_2
 class Cvt_pack_sat_dtype_s32_2:
     def b32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Convert two integers to a narrower type, saturating, and pack them into one word.
+        """Convert two integers to a narrower type with saturation, and pack the results into a register.
         - `cvt.pack.sat.dtype.s32.b32 d, a, b, c` (PTX 6.5, sm_72 or later)
         """
 class Cvt_relu:
@@ -3787,13 +3787,13 @@ class Cvta:
     to: Cvta_to
 class Cvta_space:
     def u32(self, p: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Convert an address to the generic space, or from it to a state space.
+        """Convert an address from a state space to generic, or from generic to a state space.
         - `cvta.space.size p, a` (PTX 2.0, any target)
         """
     u64 = u32
 class Cvta_space_2:
     def u32(self, p: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Convert an address to the generic space, or from it to a state space.
+        """Convert an address from a state space to generic, or from generic to a state space.
         - `cvta.space.size p, a` (PTX 7.7, any target)
         """
     u64 = u32
@@ -3808,13 +3808,13 @@ class Cvta_to:
     shared__cta: Cvta_to_space
 class Cvta_to_space:
     def u32(self, p: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Convert an address to the generic space, or from it to a state space.
+        """Convert an address from a state space to generic, or from generic to a state space.
         - `cvta.to.space.size p, a` (PTX 2.0, any target)
         """
     u64 = u32
 class Cvta_to_space_2:
     def u32(self, p: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Convert an address to the generic space, or from it to a state space.
+        """Convert an address from a state space to generic, or from generic to a state space.
         - `cvta.to.space.size p, a` (PTX 7.7, any target)
         """
     u64 = u32
@@ -3890,7 +3890,7 @@ class Dp2a_mode:
     u32: Dp2a_mode_atype
 class Dp2a_mode_atype:
     def s32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Add the dot product of two 16-bit integers and two bytes to a 32-bit integer.
+        """Add the dot product of a pair of 16-bit integers and a pair of bytes to a 32-bit integer.
         - `dp2a.mode.atype.btype d, a, b, c` (PTX 5.0, sm_61 or later)
         """
     u32 = s32
@@ -4044,7 +4044,7 @@ class Fma_dtype:
     ue8m0x4: Fma_dtype_atype
 class Fma_dtype_atype:
     def e2m1p4x4(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two floating-point numbers and add a third, with one rounding at the end.
+        """Multiply two floating-point numbers and add a third number, with one rounding at the end.
         - `fma{.rn}{.satfinite}.dtype.atype.btype d, a, b, c` (PTX 9.4, sm_100a or sm_103a only)
         """
     e2m1x4 = e2m1p4x4
@@ -4055,32 +4055,32 @@ class Fma_dtype_atype:
     ue8m0x4 = e2m1p4x4
 class Fma_rnd:
     f32: Fma_rnd_f32
-    """Multiply two floating-point numbers and add a third, with one rounding at the end.
+    """Multiply two floating-point numbers and add a third number, with one rounding at the end.
     - `fma.rnd{.ftz}{.sat}.f32 d, a, b, c` (PTX 2.0, any target)
     """
     f32x2: Fma_rnd_f32x2
-    """Multiply two floating-point numbers and add a third, with one rounding at the end.
+    """Multiply two floating-point numbers and add a third number, with one rounding at the end.
     - `fma.rnd{.ftz}.f32x2 d, a, b, c` (PTX 8.6, sm_100 or later)
     """
     def f64(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two floating-point numbers and add a third, with one rounding at the end.
+        """Multiply two floating-point numbers and add a third number, with one rounding at the end.
         - `fma.rnd.f64 d, a, b, c` (PTX 1.0, any target)
         """
     ftz: Fma_rnd_ftz
     sat: Fma_rnd_sat
 class Fma_rnd_f32:
     def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two floating-point numbers and add a third, with one rounding at the end.
+        """Multiply two floating-point numbers and add a third number, with one rounding at the end.
         - `fma.rnd{.ftz}{.sat}.f32 d, a, b, c` (PTX 2.0, any target)
         """
     def bf16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two floating-point numbers and add a third, with one rounding at the end.
+        """Multiply two floating-point numbers and add a third number, with one rounding at the end.
         - `fma.rnd{.sat}.dtype.abtype d, a, b, c` (PTX 8.6, sm_100 or later)
         """
     f16 = bf16
 class Fma_rnd_f32x2:
     def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two floating-point numbers and add a third, with one rounding at the end.
+        """Multiply two floating-point numbers and add a third number, with one rounding at the end.
         - `fma.rnd{.ftz}.f32x2 d, a, b, c` (PTX 8.6, sm_100 or later)
         """
     bf16x2: Fma_rnd_f32x2_atype
@@ -4089,52 +4089,52 @@ class Fma_rnd_f32x2_atype:
     f32x2: Fma_rnd_f32x2_atype_f32x2
 class Fma_rnd_f32x2_atype_f32x2:
     def f32x2(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two floating-point numbers and add a third, with one rounding at the end.
+        """Multiply two floating-point numbers and add a third number, with one rounding at the end.
         - `fma.rnd.f32x2.atype.f32x2.f32x2 d, a, b, c` (PTX 9.4, sm_107f and its family)
         """
 class Fma_rnd_ftz:
     def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two floating-point numbers and add a third, with one rounding at the end.
+        """Multiply two floating-point numbers and add a third number, with one rounding at the end.
         - `fma.rnd{.ftz}{.sat}.f32 d, a, b, c` (PTX 2.0, any target)
         """
     def f32x2(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two floating-point numbers and add a third, with one rounding at the end.
+        """Multiply two floating-point numbers and add a third number, with one rounding at the end.
         - `fma.rnd{.ftz}.f32x2 d, a, b, c` (PTX 8.6, sm_100 or later)
         """
     sat: Fma_rnd_ftz_sat
 class Fma_rnd_ftz_sat:
     def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two floating-point numbers and add a third, with one rounding at the end.
+        """Multiply two floating-point numbers and add a third number, with one rounding at the end.
         - `fma.rnd{.ftz}{.sat}.f32 d, a, b, c` (PTX 2.0, any target)
         """
 class Fma_rnd_sat:
     f32: Fma_rnd_f32
-    """Multiply two floating-point numbers and add a third, with one rounding at the end.
+    """Multiply two floating-point numbers and add a third number, with one rounding at the end.
     - `fma.rnd{.ftz}{.sat}.f32 d, a, b, c` (PTX 2.0, any target)
     """
 class Fma_rn:
     def bf16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two floating-point numbers and add a third, with one rounding at the end.
+        """Multiply two floating-point numbers and add a third number, with one rounding at the end.
         - `fma.rn{.relu}.type d, a, b, c` (PTX 7.0, sm_80 or later)
         """
     bf16x2 = bf16
     e4m3x4: Fma_dtype
     e5m2x4: Fma_dtype
     def f16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two floating-point numbers and add a third, with one rounding at the end.
+        """Multiply two floating-point numbers and add a third number, with one rounding at the end.
         - `fma.rn{.ftz}{.sat}.type d, a, b, c` (PTX 4.2, sm_53 or later)
         """
     f16x2 = f16
     f32: Fma_rnd_f32
-    """Multiply two floating-point numbers and add a third, with one rounding at the end.
+    """Multiply two floating-point numbers and add a third number, with one rounding at the end.
     - `fma.rnd{.ftz}{.sat}.f32 d, a, b, c` (PTX 2.0, any target)
     """
     f32x2: Fma_rnd_f32x2
-    """Multiply two floating-point numbers and add a third, with one rounding at the end.
+    """Multiply two floating-point numbers and add a third number, with one rounding at the end.
     - `fma.rnd{.ftz}.f32x2 d, a, b, c` (PTX 8.6, sm_100 or later)
     """
     def f64(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two floating-point numbers and add a third, with one rounding at the end.
+        """Multiply two floating-point numbers and add a third number, with one rounding at the end.
         - `fma.rnd.f64 d, a, b, c` (PTX 1.0, any target)
         """
     ftz: Fma_rn_ftz
@@ -4144,39 +4144,39 @@ class Fma_rn:
     satfinite: Fma_rn_satfinite
 class Fma_rn_ftz:
     def f16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two floating-point numbers and add a third, with one rounding at the end.
+        """Multiply two floating-point numbers and add a third number, with one rounding at the end.
         - `fma.rn{.ftz}{.sat}.type d, a, b, c` (PTX 4.2, sm_53 or later)
         """
     f16x2 = f16
     def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two floating-point numbers and add a third, with one rounding at the end.
+        """Multiply two floating-point numbers and add a third number, with one rounding at the end.
         - `fma.rnd{.ftz}{.sat}.f32 d, a, b, c` (PTX 2.0, any target)
         """
     def f32x2(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two floating-point numbers and add a third, with one rounding at the end.
+        """Multiply two floating-point numbers and add a third number, with one rounding at the end.
         - `fma.rnd{.ftz}.f32x2 d, a, b, c` (PTX 8.6, sm_100 or later)
         """
     relu: Fma_rn_ftz_relu
     sat: Fma_rn_ftz_sat
 class Fma_rn_ftz_relu:
     def f16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two floating-point numbers and add a third, with one rounding at the end.
+        """Multiply two floating-point numbers and add a third number, with one rounding at the end.
         - `fma.rn{.ftz}.relu.type d, a, b, c` (PTX 7.0, sm_80 or later)
         """
     f16x2 = f16
 class Fma_rn_ftz_sat:
     def f16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two floating-point numbers and add a third, with one rounding at the end.
+        """Multiply two floating-point numbers and add a third number, with one rounding at the end.
         - `fma.rn{.ftz}{.sat}.type d, a, b, c` (PTX 4.2, sm_53 or later)
         """
     f16x2 = f16
     def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two floating-point numbers and add a third, with one rounding at the end.
+        """Multiply two floating-point numbers and add a third number, with one rounding at the end.
         - `fma.rnd{.ftz}{.sat}.f32 d, a, b, c` (PTX 2.0, any target)
         """
 class Fma_rn_oob:
     def bf16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two floating-point numbers and add a third, with one rounding at the end.
+        """Multiply two floating-point numbers and add a third number, with one rounding at the end.
         - `fma.rn.oob{.relu}.type d, a, b, c` (PTX 8.1, sm_90 or later)
         """
     bf16x2 = bf16
@@ -4185,7 +4185,7 @@ class Fma_rn_oob:
     relu: Fma_rn_oob_relu
 class Fma_rn_oob_relu:
     def bf16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two floating-point numbers and add a third, with one rounding at the end.
+        """Multiply two floating-point numbers and add a third number, with one rounding at the end.
         - `fma.rn.oob{.relu}.type d, a, b, c` (PTX 8.1, sm_90 or later)
         """
     bf16x2 = bf16
@@ -4193,23 +4193,23 @@ class Fma_rn_oob_relu:
     f16x2 = bf16
 class Fma_rn_relu:
     def bf16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two floating-point numbers and add a third, with one rounding at the end.
+        """Multiply two floating-point numbers and add a third number, with one rounding at the end.
         - `fma.rn{.relu}.type d, a, b, c` (PTX 7.0, sm_80 or later)
         """
     bf16x2 = bf16
     def f16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two floating-point numbers and add a third, with one rounding at the end.
+        """Multiply two floating-point numbers and add a third number, with one rounding at the end.
         - `fma.rn{.ftz}.relu.type d, a, b, c` (PTX 7.0, sm_80 or later)
         """
     f16x2 = f16
 class Fma_rn_sat:
     def f16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two floating-point numbers and add a third, with one rounding at the end.
+        """Multiply two floating-point numbers and add a third number, with one rounding at the end.
         - `fma.rn{.ftz}{.sat}.type d, a, b, c` (PTX 4.2, sm_53 or later)
         """
     f16x2 = f16
     f32: Fma_rnd_f32
-    """Multiply two floating-point numbers and add a third, with one rounding at the end.
+    """Multiply two floating-point numbers and add a third number, with one rounding at the end.
     - `fma.rnd{.ftz}{.sat}.f32 d, a, b, c` (PTX 2.0, any target)
     """
 class Fma_rn_satfinite:
@@ -4217,7 +4217,7 @@ class Fma_rn_satfinite:
     e5m2x4: Fma_dtype
 class Fns:
     def b32(self, d: Result, mask: Value, base: Value, offset: Value, /, *, pred: Guard = None) -> Reg:
-        """Find the n-th set bit of a mask, starting from a given position.
+        """Find the n-th set bit of a mask, counted from a given bit position.
         - `fns.b32 d, mask, base, offset` (PTX 6.0, any target)
         """
 class Isspacep:
@@ -4377,7 +4377,7 @@ class Ld:
     f32 = b16
     f64 = b16
     global_: Ld_global
-    """- `ld.global.nc`: Load global memory that nothing writes during the kernel, through the read-only cache.
+    """- `ld.global.nc`: Load global memory that is read-only during the kernel, through the non-coherent cache.
     - `ld`: Load from memory.
     """
     local: Ld_ss
@@ -6142,15 +6142,15 @@ class Ld_global:
     b64 = b16
     b8 = b16
     ca: Ld_global_cop
-    """- `ld.global.nc`: Load global memory that nothing writes during the kernel, through the read-only cache.
+    """- `ld.global.nc`: Load global memory that is read-only during the kernel, through the non-coherent cache.
     - `ld`: Load from memory.
     """
     cg: Ld_global_cop
-    """- `ld.global.nc`: Load global memory that nothing writes during the kernel, through the read-only cache.
+    """- `ld.global.nc`: Load global memory that is read-only during the kernel, through the non-coherent cache.
     - `ld`: Load from memory.
     """
     cs: Ld_global_cop
-    """- `ld.global.nc`: Load global memory that nothing writes during the kernel, through the read-only cache.
+    """- `ld.global.nc`: Load global memory that is read-only during the kernel, through the non-coherent cache.
     - `ld`: Load from memory.
     """
     cv: Ld_cop
@@ -6170,7 +6170,7 @@ class Ld_global:
     - and 4 more forms
     """
     nc: Ld_global_nc
-    """Load global memory that nothing writes during the kernel, through the read-only cache.
+    """Load global memory that is read-only during the kernel, through the non-coherent cache.
     - `ld.global{.cop}.nc.type d, [a]` (PTX 3.1, any target)
     - `ld.global{.cop}.nc.vec.type d, [a]` (PTX 3.1, any target)
     - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -6249,7 +6249,7 @@ class Ld_global_cop:
     f32 = b16
     f64 = b16
     nc: Ld_global_cop_nc
-    """Load global memory that nothing writes during the kernel, through the read-only cache.
+    """Load global memory that is read-only during the kernel, through the non-coherent cache.
     - `ld.global{.cop}.nc.type d, [a]` (PTX 3.1, any target)
     - `ld.global{.cop}.nc.vec.type d, [a]` (PTX 3.1, any target)
     - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
@@ -6286,12 +6286,12 @@ class Ld_global_cop_nc:
     L2__64B: Ld_global_cop_nc_prefetch
     L2__cache_hint: Ld_global_cop_nc_L2_cache_hint
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global{.cop}.nc.type d, [a]` (PTX 8.3, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global{.cop}.nc.type d, [a]` (PTX 3.1, any target)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -6313,11 +6313,11 @@ class Ld_global_cop_nc:
     v8: Ld_global_cop_nc_v8
 class Ld_global_cop_nc_prefetch:
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
@@ -6338,7 +6338,7 @@ class Ld_global_cop_nc_prefetch:
     v8: Ld_global_cop_nc_prefetch_v8
 class Ld_global_cop_nc_prefetch_v2:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
@@ -6356,12 +6356,12 @@ class Ld_global_cop_nc_prefetch_v2:
     u8 = b16
 class Ld_global_cop_nc_prefetch_v4:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
@@ -6377,11 +6377,11 @@ class Ld_global_cop_nc_prefetch_v4:
     u8 = b16
 class Ld_global_cop_nc_prefetch_v8:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
@@ -6397,11 +6397,11 @@ class Ld_global_cop_nc_L2_cache_hint:
     L2__256B: Ld_global_nc_prefetch
     L2__64B: Ld_global_nc_prefetch
     def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
@@ -6422,11 +6422,11 @@ class Ld_global_cop_nc_L2_cache_hint:
     v8: Ld_global_nc_v8
 class Ld_global_nc_prefetch:
     def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
@@ -6447,7 +6447,7 @@ class Ld_global_nc_prefetch:
     v8: Ld_global_nc_v8
 class Ld_global_nc_v2:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
@@ -6465,12 +6465,12 @@ class Ld_global_nc_v2:
     u8 = b16
 class Ld_global_nc_v4:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
@@ -6486,11 +6486,11 @@ class Ld_global_nc_v4:
     u8 = b16
 class Ld_global_nc_v8:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
@@ -6503,7 +6503,7 @@ class Ld_global_nc_v8:
     u8 = b16
 class Ld_global_cop_nc_v2:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global{.cop}.nc.vec.type d, [a]` (PTX 3.1, any target)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -6522,13 +6522,13 @@ class Ld_global_cop_nc_v2:
     u8 = b16
 class Ld_global_cop_nc_v4:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global{.cop}.nc.vec.type d, [a]` (PTX 3.1, any target)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
@@ -6544,12 +6544,12 @@ class Ld_global_cop_nc_v4:
     u8 = b16
 class Ld_global_cop_nc_v8:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global{.cop}.nc.vec.type d, [a]` (PTX 3.1, any target)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
@@ -6574,13 +6574,13 @@ class Ld_global_nc:
     L2__evict_last: Ld_global_nc_level1_level2
     L2__evict_normal: Ld_global_nc_level1_level2
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global{.cop}.nc.type d, [a]` (PTX 8.3, sm_70 or later)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - and 1 more forms
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global{.cop}.nc.type d, [a]` (PTX 3.1, any target)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - and 1 more forms
@@ -6610,11 +6610,11 @@ class Ld_global_nc_level1:
     L2__evict_last: Ld_global_nc_level1_level2
     L2__evict_normal: Ld_global_nc_level1_level2
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
@@ -6635,11 +6635,11 @@ class Ld_global_nc_level1:
     v8: Ld_global_nc_level1_prefetch_v8
 class Ld_global_nc_level1_prefetch:
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
@@ -6660,7 +6660,7 @@ class Ld_global_nc_level1_prefetch:
     v8: Ld_global_nc_level1_prefetch_v8
 class Ld_global_nc_level1_prefetch_v2:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
@@ -6678,12 +6678,12 @@ class Ld_global_nc_level1_prefetch_v2:
     u8 = b16
 class Ld_global_nc_level1_prefetch_v4:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
@@ -6699,11 +6699,11 @@ class Ld_global_nc_level1_prefetch_v4:
     u8 = b16
 class Ld_global_nc_level1_prefetch_v8:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
@@ -6719,11 +6719,11 @@ class Ld_global_nc_L2_cache_hint:
     L2__256B: Ld_global_nc_prefetch_2
     L2__64B: Ld_global_nc_prefetch_2
     def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
@@ -6744,11 +6744,11 @@ class Ld_global_nc_L2_cache_hint:
     v8: Ld_global_nc_v8_2
 class Ld_global_nc_prefetch_2:
     def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
@@ -6769,7 +6769,7 @@ class Ld_global_nc_prefetch_2:
     v8: Ld_global_nc_v8_2
 class Ld_global_nc_v2_2:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
@@ -6787,12 +6787,12 @@ class Ld_global_nc_v2_2:
     u8 = b16
 class Ld_global_nc_v4_2:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
@@ -6808,11 +6808,11 @@ class Ld_global_nc_v4_2:
     u8 = b16
 class Ld_global_nc_v8_2:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global.nc{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     b8 = b16
@@ -6835,7 +6835,7 @@ class Ld_global_nc_prefetch_3:
     v8: Ld_global_nc_v8_3
 class Ld_global_nc_v4_3:
     def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     f64 = b64
@@ -6843,7 +6843,7 @@ class Ld_global_nc_v4_3:
     u64 = b64
 class Ld_global_nc_v8_3:
     def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     f32 = b32
@@ -6860,7 +6860,7 @@ class Ld_global_nc_prefetch_4:
     v8: Ld_global_nc_v8_4
 class Ld_global_nc_v4_4:
     def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     f64 = b64
@@ -6868,7 +6868,7 @@ class Ld_global_nc_v4_4:
     u64 = b64
 class Ld_global_nc_v8_4:
     def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
     f32 = b32
@@ -6876,12 +6876,12 @@ class Ld_global_nc_v8_4:
     u32 = b32
 class Ld_global_nc_prefetch_5:
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -6903,7 +6903,7 @@ class Ld_global_nc_prefetch_5:
     v8: Ld_global_nc_prefetch_v8
 class Ld_global_nc_prefetch_v2:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global.nc{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -6922,13 +6922,13 @@ class Ld_global_nc_prefetch_v2:
     u8 = b16
 class Ld_global_nc_prefetch_v4:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global.nc{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -6945,12 +6945,12 @@ class Ld_global_nc_prefetch_v4:
     u8 = b16
 class Ld_global_nc_prefetch_v8:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global.nc{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -6967,12 +6967,12 @@ class Ld_global_nc_L2_cache_hint_3:
     L2__256B: Ld_global_nc_prefetch_6
     L2__64B: Ld_global_nc_prefetch_6
     def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -6994,12 +6994,12 @@ class Ld_global_nc_L2_cache_hint_3:
     v8: Ld_global_nc_v8_5
 class Ld_global_nc_prefetch_6:
     def b128(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, policy: Value, /, *, pred: Guard = None) -> Reg:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global.nc{.level1}{.hint}{.prefetch}.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -7021,7 +7021,7 @@ class Ld_global_nc_prefetch_6:
     v8: Ld_global_nc_v8_5
 class Ld_global_nc_v2_3:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global.nc{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
@@ -7040,13 +7040,13 @@ class Ld_global_nc_v2_3:
     u8 = b16
 class Ld_global_nc_v4_5:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global.nc{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     b32 = b16
     def b64(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -7063,12 +7063,12 @@ class Ld_global_nc_v4_5:
     u8 = b16
 class Ld_global_nc_v8_5:
     def b16(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - `ld.global.nc{.level1}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         """
     def b32(self, d: Values, a: Name, policy: Value, /, *, pred: Guard = None) -> None:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -7082,7 +7082,7 @@ class Ld_global_nc_v8_5:
     u8 = b16
 class Ld_global_nc_v2_4:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global{.cop}.nc.vec.type d, [a]` (PTX 3.1, any target)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - and 1 more forms
@@ -7102,14 +7102,14 @@ class Ld_global_nc_v2_4:
     u8 = b16
 class Ld_global_nc_v4_6:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global{.cop}.nc.vec.type d, [a]` (PTX 3.1, any target)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - and 1 more forms
         """
     b32 = b16
     def b64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -7126,13 +7126,13 @@ class Ld_global_nc_v4_6:
     u8 = b16
 class Ld_global_nc_v8_6:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global{.cop}.nc.vec.type d, [a]` (PTX 3.1, any target)
         - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 7.4, sm_70 or later)
         - and 1 more forms
         """
     def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load global memory that nothing writes during the kernel, through the read-only cache.
+        """Load global memory that is read-only during the kernel, through the non-coherent cache.
         - `ld.global{.cop}.nc{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         - `ld.global.nc{.level1}{.level2}{.hint}{.prefetch}.vec.type d, [a]{, policy}` (PTX 8.8, sm_100 or later)
         """
@@ -7834,7 +7834,7 @@ class Ldmatrix_sync_aligned_m16n16_num:
     trans: Ldmatrix_trans
 class Ldmatrix_trans:
     def b8(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load small matrices from shared memory into the layout of registers that mma takes.
+        """Load small matrices from shared memory into registers, in the layout of mma fragments.
         - `ldmatrix.sync.aligned.shape.num.trans{.ss}.type d, [a]` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
         """
     b8x16: Ldmatrix_b8x16
@@ -7842,13 +7842,13 @@ class Ldmatrix_trans:
     shared__cta: Ldmatrix_ss
 class Ldmatrix_b8x16:
     def b4x16_p64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load small matrices from shared memory into the layout of registers that mma takes.
+        """Load small matrices from shared memory into registers, in the layout of mma fragments.
         - `ldmatrix.sync.aligned.shape.num.trans{.ss}.type.source d, [a]` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
         """
     b6x16_p32 = b4x16_p64
 class Ldmatrix_ss:
     def b8(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load small matrices from shared memory into the layout of registers that mma takes.
+        """Load small matrices from shared memory into registers, in the layout of mma fragments.
         - `ldmatrix.sync.aligned.shape.num.trans{.ss}.type d, [a]` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
         """
     b8x16: Ldmatrix_b8x16
@@ -7863,13 +7863,13 @@ class Ldmatrix_sync_aligned_m8n16_num:
     shared__cta: Ldmatrix_ss_2
 class Ldmatrix_b8x16_2:
     def b4x16_p64(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load small matrices from shared memory into the layout of registers that mma takes.
+        """Load small matrices from shared memory into registers, in the layout of mma fragments.
         - `ldmatrix.sync.aligned.shape.num{.ss}.type.source d, [a]` (PTX 8.6, sm_100f, sm_110f or sm_120f and their families)
         """
     b6x16_p32 = b4x16_p64
 class Ldmatrix_s8:
     def s4(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load small matrices from shared memory into the layout of registers that mma takes.
+        """Load small matrices from shared memory into registers, in the layout of mma fragments.
         - `ldmatrix.sync.aligned.shape.num{.ss}.type.source d, [a]` (PTX 9.4, sm_100f, sm_110f or sm_120f and their families, or sm_90a only)
         """
 class Ldmatrix_ss_2:
@@ -7881,7 +7881,7 @@ class Ldmatrix_sync_aligned_m8n8:
     x4: Ldmatrix_sync_aligned_m8n8_num
 class Ldmatrix_sync_aligned_m8n8_num:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load small matrices from shared memory into the layout of registers that mma takes.
+        """Load small matrices from shared memory into registers, in the layout of mma fragments.
         - `ldmatrix.sync.aligned.shape.num{.trans}{.ss}.type d, [a]` (PTX 6.5, sm_75 or later)
         """
     shared: Ldmatrix_ss_3
@@ -7889,23 +7889,23 @@ class Ldmatrix_sync_aligned_m8n8_num:
     trans: Ldmatrix_trans_2
 class Ldmatrix_ss_3:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load small matrices from shared memory into the layout of registers that mma takes.
+        """Load small matrices from shared memory into registers, in the layout of mma fragments.
         - `ldmatrix.sync.aligned.shape.num{.trans}{.ss}.type d, [a]` (PTX 6.5, sm_75 or later)
         """
 class Ldmatrix_trans_2:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load small matrices from shared memory into the layout of registers that mma takes.
+        """Load small matrices from shared memory into registers, in the layout of mma fragments.
         - `ldmatrix.sync.aligned.shape.num{.trans}{.ss}.type d, [a]` (PTX 6.5, sm_75 or later)
         """
     shared: Ldmatrix_ss_3
     shared__cta: Ldmatrix_ss_3
 class Ldu:
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load data that is the same for all threads of a warp.
+        """Load data from an address that is the same for all threads of a warp.
         - `ldu{.global}.type d, [a]` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load data that is the same for all threads of a warp.
+        """Load data from an address that is the same for all threads of a warp.
         - `ldu{.global}.type d, [a]` (PTX 2.0, any target)
         """
     b32 = b16
@@ -7926,11 +7926,11 @@ class Ldu:
     v4: Ldu_global_v4
 class Ldu_global:
     def b128(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load data that is the same for all threads of a warp.
+        """Load data from an address that is the same for all threads of a warp.
         - `ldu{.global}.type d, [a]` (PTX 8.3, sm_70 or later)
         """
     def b16(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load data that is the same for all threads of a warp.
+        """Load data from an address that is the same for all threads of a warp.
         - `ldu{.global}.type d, [a]` (PTX 2.0, any target)
         """
     b32 = b16
@@ -7950,7 +7950,7 @@ class Ldu_global:
     v4: Ldu_global_v4
 class Ldu_global_v2:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load data that is the same for all threads of a warp.
+        """Load data from an address that is the same for all threads of a warp.
         - `ldu{.global}.vec.type d, [a]` (PTX 2.0, any target)
         """
     b32 = b16
@@ -7968,7 +7968,7 @@ class Ldu_global_v2:
     u8 = b16
 class Ldu_global_v4:
     def b16(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load data that is the same for all threads of a warp.
+        """Load data from an address that is the same for all threads of a warp.
         - `ldu{.global}.vec.type d, [a]` (PTX 2.0, any target)
         """
     b32 = b16
@@ -7984,74 +7984,74 @@ class Lg2:
     approx: Lg2_approx
 class Lg2_approx:
     def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Approximate the logarithm to base 2.
+        """Approximate the base-2 logarithm of a number.
         - `lg2.approx{.ftz}.f32 d, a` (PTX 1.4, any target)
         """
     ftz: Lg2_approx_ftz
 class Lg2_approx_ftz:
     def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Approximate the logarithm to base 2.
+        """Approximate the base-2 logarithm of a number.
         - `lg2.approx{.ftz}.f32 d, a` (PTX 1.4, any target)
         """
 class Lop3:
     and_: Lop3_boolop
     def b32(self, d: Result, a: Value, b: Value, c: Value, immLut: Constant, /, *, pred: Guard = None) -> Reg:
-        """Apply any bitwise function of three inputs, given as a truth table of 8 bits.
+        """Apply a bitwise function of three inputs, defined by a truth table of 8 bits.
         - `lop3.b32 d, a, b, c, immLut` (PTX 4.3, any target)
         """
     or_: Lop3_boolop
 class Lop3_boolop:
     def b32(self, d: TwoResults, a: Value, b: Value, c: Value, immLut: Constant, q: Value, /, *, pred: Guard = None) -> None:
-        """Apply any bitwise function of three inputs, given as a truth table of 8 bits.
+        """Apply a bitwise function of three inputs, defined by a truth table of 8 bits.
         - `lop3.boolop.b32 d|p, a, b, c, immLut, q` (PTX 8.2, sm_70 or later)
         """
 class Mad:
     hi: Mad_hi
-    """- `mad`: Multiply two numbers and add a third; of integers, take the low half, the high half or the whole.
-    - `mad.cc`: Multiply, add a third integer, and keep the carry.
+    """- `mad`: Multiply two numbers and add a third; for integers, add to the low half, high half or full product.
+    - `mad.cc`: Multiply two integers, add a third integer, and write the carry to the carry flag CC.CF.
     """
     lo: Mad_lo
-    """- `mad.cc`: Multiply, add a third integer, and keep the carry.
-    - `mad`: Multiply two numbers and add a third; of integers, take the low half, the high half or the whole.
+    """- `mad.cc`: Multiply two integers, add a third integer, and write the carry to the carry flag CC.CF.
+    - `mad`: Multiply two numbers and add a third; for integers, add to the low half, high half or full product.
     """
     rm: Mad_rnd
-    """Multiply two numbers and add a third; of integers, take the low half, the high half or the whole.
+    """Multiply two numbers and add a third; for integers, add to the low half, high half or full product.
     - `mad.rnd.f64 d, a, b, c` (PTX 1.0, any target)
     - `mad.rnd{.ftz}{.sat}.f32 d, a, b, c` (PTX 1.0, any target)
     """
     rn: Mad_rnd
-    """Multiply two numbers and add a third; of integers, take the low half, the high half or the whole.
+    """Multiply two numbers and add a third; for integers, add to the low half, high half or full product.
     - `mad.rnd.f64 d, a, b, c` (PTX 1.0, any target)
     - `mad.rnd{.ftz}{.sat}.f32 d, a, b, c` (PTX 1.0, any target)
     """
     rp: Mad_rnd
-    """Multiply two numbers and add a third; of integers, take the low half, the high half or the whole.
+    """Multiply two numbers and add a third; for integers, add to the low half, high half or full product.
     - `mad.rnd.f64 d, a, b, c` (PTX 1.0, any target)
     - `mad.rnd{.ftz}{.sat}.f32 d, a, b, c` (PTX 1.0, any target)
     """
     rz: Mad_rnd
-    """Multiply two numbers and add a third; of integers, take the low half, the high half or the whole.
+    """Multiply two numbers and add a third; for integers, add to the low half, high half or full product.
     - `mad.rnd.f64 d, a, b, c` (PTX 1.0, any target)
     - `mad.rnd{.ftz}{.sat}.f32 d, a, b, c` (PTX 1.0, any target)
     """
     wide: Mad_wide
-    """Multiply two numbers and add a third; of integers, take the low half, the high half or the whole.
+    """Multiply two numbers and add a third; for integers, add to the low half, high half or full product.
     - `mad.wide.type d, a, b, c` (PTX 1.0, any target)
     """
 class Mad_hi:
     cc: Mad_hi_cc
-    """Multiply, add a third integer, and keep the carry.
+    """Multiply two integers, add a third integer, and write the carry to the carry flag CC.CF.
     - `mad.mode.cc.type d, a, b, c` (PTX 3.0, any target)
     - `mad.mode.cc.type d, a, b, c` (PTX 4.3, any target)
     """
     def s16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two numbers and add a third; of integers, take the low half, the high half or the whole.
+        """Multiply two numbers and add a third; for integers, add to the low half, high half or full product.
         - `mad.mode.type d, a, b, c` (PTX 1.0, any target)
         """
     s32 = s16
     s64 = s16
     sat: Mad_hi_sat
-    """Multiply two numbers and add a third; of integers, take the low half, the high half or the whole.
+    """Multiply two numbers and add a third; for integers, add to the low half, high half or full product.
     - `mad.hi.sat.s32 d, a, b, c` (PTX 1.0, any target)
     """
     u16 = s16
@@ -8059,28 +8059,28 @@ class Mad_hi:
     u64 = s16
 class Mad_hi_cc:
     def s32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply, add a third integer, and keep the carry.
+        """Multiply two integers, add a third integer, and write the carry to the carry flag CC.CF.
         - `mad.mode.cc.type d, a, b, c` (PTX 3.0, any target)
         """
     def s64(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply, add a third integer, and keep the carry.
+        """Multiply two integers, add a third integer, and write the carry to the carry flag CC.CF.
         - `mad.mode.cc.type d, a, b, c` (PTX 4.3, any target)
         """
     u32 = s32
     u64 = s64
 class Mad_hi_sat:
     def s32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two numbers and add a third; of integers, take the low half, the high half or the whole.
+        """Multiply two numbers and add a third; for integers, add to the low half, high half or full product.
         - `mad.hi.sat.s32 d, a, b, c` (PTX 1.0, any target)
         """
 class Mad_lo:
     cc: Mad_hi_cc
-    """Multiply, add a third integer, and keep the carry.
+    """Multiply two integers, add a third integer, and write the carry to the carry flag CC.CF.
     - `mad.mode.cc.type d, a, b, c` (PTX 3.0, any target)
     - `mad.mode.cc.type d, a, b, c` (PTX 4.3, any target)
     """
     def s16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two numbers and add a third; of integers, take the low half, the high half or the whole.
+        """Multiply two numbers and add a third; for integers, add to the low half, high half or full product.
         - `mad.mode.type d, a, b, c` (PTX 1.0, any target)
         """
     s32 = s16
@@ -8090,29 +8090,29 @@ class Mad_lo:
     u64 = s16
 class Mad_rnd:
     def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two numbers and add a third; of integers, take the low half, the high half or the whole.
+        """Multiply two numbers and add a third; for integers, add to the low half, high half or full product.
         - `mad.rnd{.ftz}{.sat}.f32 d, a, b, c` (PTX 1.0, any target)
         """
     def f64(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two numbers and add a third; of integers, take the low half, the high half or the whole.
+        """Multiply two numbers and add a third; for integers, add to the low half, high half or full product.
         - `mad.rnd.f64 d, a, b, c` (PTX 1.0, any target)
         """
     ftz: Mad_rnd_ftz
     sat: Mad_rnd_ftz_sat
 class Mad_rnd_ftz:
     def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two numbers and add a third; of integers, take the low half, the high half or the whole.
+        """Multiply two numbers and add a third; for integers, add to the low half, high half or full product.
         - `mad.rnd{.ftz}{.sat}.f32 d, a, b, c` (PTX 1.0, any target)
         """
     sat: Mad_rnd_ftz_sat
 class Mad_rnd_ftz_sat:
     def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two numbers and add a third; of integers, take the low half, the high half or the whole.
+        """Multiply two numbers and add a third; for integers, add to the low half, high half or full product.
         - `mad.rnd{.ftz}{.sat}.f32 d, a, b, c` (PTX 1.0, any target)
         """
 class Mad_wide:
     def s16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two numbers and add a third; of integers, take the low half, the high half or the whole.
+        """Multiply two numbers and add a third; for integers, add to the low half, high half or full product.
         - `mad.wide.type d, a, b, c` (PTX 1.0, any target)
         """
     s32 = s16
@@ -8123,19 +8123,19 @@ class Mad24:
     lo: Mad24_lo
 class Mad24_hi:
     def s32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply the low 24 bits of two integers, take 32 bits of the product and add a third integer.
+        """Multiply the low 24 bits of two integers; add a third to the low or high 32 bits of the product.
         - `mad24.mode.type d, a, b, c` (PTX 1.0, any target)
         """
     sat: Mad24_hi_sat
     u32 = s32
 class Mad24_hi_sat:
     def s32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply the low 24 bits of two integers, take 32 bits of the product and add a third integer.
+        """Multiply the low 24 bits of two integers; add a third to the low or high 32 bits of the product.
         - `mad24.hi.sat.s32 d, a, b, c` (PTX 1.0, any target)
         """
 class Mad24_lo:
     def s32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply the low 24 bits of two integers, take 32 bits of the product and add a third integer.
+        """Multiply the low 24 bits of two integers; add a third to the low or high 32 bits of the product.
         - `mad24.mode.type d, a, b, c` (PTX 1.0, any target)
         """
     u32 = s32
@@ -8145,22 +8145,22 @@ class Madc:
 class Madc_mode:
     cc: Madc_mode_cc
     def s32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply, add a third integer and the carry of the instruction before.
+        """Multiply two integers; add a third integer and the carry flag CC.CF of an earlier instruction.
         - `madc.mode{.cc}.type d, a, b, c` (PTX 3.0, any target)
         """
     def s64(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply, add a third integer and the carry of the instruction before.
+        """Multiply two integers; add a third integer and the carry flag CC.CF of an earlier instruction.
         - `madc.mode{.cc}.type d, a, b, c` (PTX 4.3, any target)
         """
     u32 = s32
     u64 = s64
 class Madc_mode_cc:
     def s32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply, add a third integer and the carry of the instruction before.
+        """Multiply two integers; add a third integer and the carry flag CC.CF of an earlier instruction.
         - `madc.mode{.cc}.type d, a, b, c` (PTX 3.0, any target)
         """
     def s64(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply, add a third integer and the carry of the instruction before.
+        """Multiply two integers; add a third integer and the carry flag CC.CF of an earlier instruction.
         - `madc.mode{.cc}.type d, a, b, c` (PTX 4.3, any target)
         """
     u32 = s32
@@ -8173,7 +8173,7 @@ class Match_all:
 class Match_all_sync:
     @overload
     def b32(self, d: Result, a: Value, membermask: Value, /, *, pred: Guard = None) -> Reg:
-        """Find the lanes of a warp that hold the same value.
+        """Find the lanes of a warp that have the same value.
         - `match.all.sync.type d{|p}, a, membermask` (PTX 6.0, sm_70 or later)
         """
     @overload
@@ -8184,7 +8184,7 @@ class Match_any:
     sync: Match_any_sync
 class Match_any_sync:
     def b32(self, d: Result, a: Value, membermask: Value, /, *, pred: Guard = None) -> Reg:
-        """Find the lanes of a warp that hold the same value.
+        """Find the lanes of a warp that have the same value.
         - `match.any.sync.type d, a, membermask` (PTX 6.0, sm_70 or later)
         """
     b64 = b32
@@ -8192,38 +8192,38 @@ class Max:
     NaN: Max_NaN
     abs: Max_NaN_abs
     def bf16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the larger of two numbers, or the largest of three.
+        """Take the larger of two numbers, or the largest of three numbers.
         - `max{.NaN}.type d, a, b` (PTX 7.0, sm_80 or later)
         """
     bf16x2 = bf16
     def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the larger of two numbers, or the largest of three.
+        """Take the larger of two numbers, or the largest of three numbers.
         - `max{.ftz}{.NaN}.type d, a, b` (PTX 7.0, sm_80 or later)
         """
     f16x2 = f16
     def f32(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Take the larger of two numbers, or the largest of three.
+        """Take the larger of two numbers, or the largest of three numbers.
         - `max{.ftz}.f32 d, a, b` (PTX 1.0, any target)
         - `max{.ftz}{.NaN}{.abs}.f32 d, a, b, c` (PTX 8.8, sm_100 or later)
         """
     def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the larger of two numbers, or the largest of three.
+        """Take the larger of two numbers, or the largest of three numbers.
         - `max.f64 d, a, b` (PTX 1.0, any target)
         """
     ftz: Max_ftz
     relu: Max_relu
     def s16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the larger of two numbers, or the largest of three.
+        """Take the larger of two numbers, or the largest of three numbers.
         - `max.type d, a, b` (PTX 1.0, any target)
         """
     def s16x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the larger of two numbers, or the largest of three.
+        """Take the larger of two numbers, or the largest of three numbers.
         - `max.type d, a, b` (PTX 8.0, sm_90 or later)
         """
     s32 = s16
     s64 = s16
     def s8x4(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the larger of two numbers, or the largest of three.
+        """Take the larger of two numbers, or the largest of three numbers.
         - `max.type d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
         """
     u16 = s16
@@ -8235,53 +8235,53 @@ class Max:
 class Max_NaN:
     abs: Max_NaN_abs
     def bf16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the larger of two numbers, or the largest of three.
+        """Take the larger of two numbers, or the largest of three numbers.
         - `max{.NaN}.type d, a, b` (PTX 7.0, sm_80 or later)
         """
     bf16x2 = bf16
     def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the larger of two numbers, or the largest of three.
+        """Take the larger of two numbers, or the largest of three numbers.
         - `max{.ftz}{.NaN}.type d, a, b` (PTX 7.0, sm_80 or later)
         """
     f16x2 = f16
     def f32(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Take the larger of two numbers, or the largest of three.
+        """Take the larger of two numbers, or the largest of three numbers.
         - `max{.ftz}.NaN.f32 d, a, b` (PTX 7.0, sm_80 or later)
         - `max{.ftz}{.NaN}{.abs}.f32 d, a, b, c` (PTX 8.8, sm_100 or later)
         """
     xorsign: Max_NaN_xorsign
 class Max_NaN_abs:
     def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the larger of two numbers, or the largest of three.
+        """Take the larger of two numbers, or the largest of three numbers.
         - `max{.ftz}{.NaN}{.abs}.f32 d, a, b, c` (PTX 8.8, sm_100 or later)
         """
 class Max_NaN_xorsign:
     abs: Max_NaN_xorsign_abs
 class Max_NaN_xorsign_abs:
     def bf16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the larger of two numbers, or the largest of three.
+        """Take the larger of two numbers, or the largest of three numbers.
         - `max{.NaN}.xorsign.abs.type d, a, b` (PTX 7.2, sm_86 or later)
         """
     bf16x2 = bf16
     def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the larger of two numbers, or the largest of three.
+        """Take the larger of two numbers, or the largest of three numbers.
         - `max{.ftz}{.NaN}.xorsign.abs.type d, a, b` (PTX 7.2, sm_86 or later)
         """
     f16x2 = f16
     def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the larger of two numbers, or the largest of three.
+        """Take the larger of two numbers, or the largest of three numbers.
         - `max{.ftz}{.NaN}.xorsign.abs.f32 d, a, b` (PTX 7.2, sm_86 or later)
         """
 class Max_ftz:
     NaN: Max_ftz_NaN
     abs: Max_NaN_abs
     def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the larger of two numbers, or the largest of three.
+        """Take the larger of two numbers, or the largest of three numbers.
         - `max{.ftz}{.NaN}.type d, a, b` (PTX 7.0, sm_80 or later)
         """
     f16x2 = f16
     def f32(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Take the larger of two numbers, or the largest of three.
+        """Take the larger of two numbers, or the largest of three numbers.
         - `max{.ftz}.f32 d, a, b` (PTX 1.0, any target)
         - `max{.ftz}{.NaN}{.abs}.f32 d, a, b, c` (PTX 8.8, sm_100 or later)
         """
@@ -8289,12 +8289,12 @@ class Max_ftz:
 class Max_ftz_NaN:
     abs: Max_NaN_abs
     def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the larger of two numbers, or the largest of three.
+        """Take the larger of two numbers, or the largest of three numbers.
         - `max{.ftz}{.NaN}.type d, a, b` (PTX 7.0, sm_80 or later)
         """
     f16x2 = f16
     def f32(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Take the larger of two numbers, or the largest of three.
+        """Take the larger of two numbers, or the largest of three numbers.
         - `max{.ftz}.NaN.f32 d, a, b` (PTX 7.0, sm_80 or later)
         - `max{.ftz}{.NaN}{.abs}.f32 d, a, b, c` (PTX 8.8, sm_100 or later)
         """
@@ -8303,34 +8303,34 @@ class Max_ftz_NaN_xorsign:
     abs: Max_ftz_NaN_xorsign_abs
 class Max_ftz_NaN_xorsign_abs:
     def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the larger of two numbers, or the largest of three.
+        """Take the larger of two numbers, or the largest of three numbers.
         - `max{.ftz}{.NaN}.xorsign.abs.type d, a, b` (PTX 7.2, sm_86 or later)
         """
     f16x2 = f16
     def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the larger of two numbers, or the largest of three.
+        """Take the larger of two numbers, or the largest of three numbers.
         - `max{.ftz}{.NaN}.xorsign.abs.f32 d, a, b` (PTX 7.2, sm_86 or later)
         """
 class Max_relu:
     def s16x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the larger of two numbers, or the largest of three.
+        """Take the larger of two numbers, or the largest of three numbers.
         - `max.relu.type d, a, b` (PTX 8.0, sm_90 or later)
         """
     s32 = s16x2
     def s8x4(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the larger of two numbers, or the largest of three.
+        """Take the larger of two numbers, or the largest of three numbers.
         - `max.relu.s8x4 d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
         """
 class Mbarrier:
     arrive: Mbarrier_arrive
-    """Arrive at an mbarrier, optionally with expect-tx in the same step.
+    """Arrive at an mbarrier; optionally, the same instruction performs an expect-tx first.
     - `mbarrier.arrive{.ss}.b64 state, [addr]` (PTX 7.0, sm_80 or later)
     - `mbarrier.arrive.noComplete{.ss}.b64 state, [addr], count` (PTX 7.0, sm_80 or later)
     - `mbarrier.arrive{.ss}.b64 _, [addr]` (PTX 7.1, sm_80 or later)
     - and 14 more forms
     """
     arrive_drop: Mbarrier_arrive_drop
-    """Arrive at an mbarrier, and decrement the expected count of later phases.
+    """Arrive at an mbarrier, and decrement the expected arrival count of later phases.
     - `mbarrier.arrive_drop{.ss}.b64 state, [addr]` (PTX 7.0, sm_80 or later)
     - `mbarrier.arrive_drop.noComplete{.ss}.b64 state, [addr], count` (PTX 7.0, sm_80 or later)
     - `mbarrier.arrive_drop{.ss}.b64 state, [addr], count` (PTX 7.8, sm_90 or later)
@@ -8341,7 +8341,7 @@ class Mbarrier:
     - `mbarrier.check_layout.layout{.ss}.b64 p, [addr]` (PTX 9.3, sm_90 or later)
     """
     complete_tx: Mbarrier_complete_tx
-    """Decrease the tx-count of an mbarrier without a copy.
+    """Decrease the tx-count of an mbarrier, as the completion of a copy does.
     - `mbarrier.complete_tx{.sem.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
     - `mbarrier.complete_tx{.sem.scope}{.shared::cluster}.multicast::cluster::32b.b64 [addr], tx_count, cta_mask` (PTX 9.4, sm_107f and its family)
     """
@@ -8356,23 +8356,23 @@ class Mbarrier:
     - `mbarrier.init.layout{.ss}.b64 [addr], count` (PTX 9.3, sm_90 or later)
     """
     inval: Mbarrier_inval
-    """Invalidate an mbarrier, so that its memory can be reused.
+    """Invalidate an mbarrier, so that the memory of the mbarrier can be reused.
     - `mbarrier.inval{.ss}.b64 [addr]` (PTX 7.0, sm_80 or later)
     """
     pending_count: Mbarrier_pending_count
-    """Read the pending count from the state that an arrive returned.
+    """Read the pending count from the phase state that mbarrier.arrive returned.
     - `mbarrier.pending_count.b64 count, state` (PTX 7.0, sm_80 or later)
     - `mbarrier.pending_count.layout::v0.b64 count, state` (PTX 9.3, sm_90 or later)
     """
     test_wait: Mbarrier_test_wait
-    """Test whether a phase of an mbarrier has completed, without waiting.
+    """Return whether a phase of an mbarrier has completed, without waiting.
     - `mbarrier.test_wait{.ss}.b64 p, [addr], state` (PTX 7.0, sm_80 or later)
     - `mbarrier.test_wait.parity{.ss}.b64 p, [addr], parity` (PTX 7.1, sm_80 or later)
     - `mbarrier.test_wait.sem.scope{.ss}.b64 p, [addr], state` (PTX 8.0, sm_80 or later)
     - and 8 more forms
     """
     try_wait: Mbarrier_try_wait
-    """Wait for a limited time until a phase of an mbarrier completes; return whether it has.
+    """Wait a limited time for a phase of an mbarrier; return whether the phase has completed.
     - `mbarrier.try_wait{.ss}.b64 p, [addr], state{, time_hint}` (PTX 7.8, sm_90 or later)
     - `mbarrier.try_wait.parity{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 7.8, sm_90 or later)
     - `mbarrier.try_wait.sem.scope{.ss}.b64 p, [addr], state{, time_hint}` (PTX 8.0, sm_90 or later)
@@ -8381,7 +8381,7 @@ class Mbarrier:
 class Mbarrier_arrive:
     @overload
     def b64(self, _: NoResult, addr: Name, /, *, pred: Guard = None) -> None:
-        """Arrive at an mbarrier, optionally with expect-tx in the same step.
+        """Arrive at an mbarrier; optionally, the same instruction performs an expect-tx first.
         - `mbarrier.arrive{.ss}.b64 state, [addr]` (PTX 7.0, sm_80 or later)
         - `mbarrier.arrive{.ss}.b64 _, [addr]` (PTX 7.1, sm_80 or later)
         - and 1 more forms
@@ -8406,7 +8406,7 @@ class Mbarrier_arrive:
 class Mbarrier_arrive_expect_tx:
     @overload
     def b64(self, state: Result, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg:
-        """Arrive at an mbarrier, optionally with expect-tx in the same step.
+        """Arrive at an mbarrier; optionally, the same instruction performs an expect-tx first.
         - `mbarrier.arrive.expect_tx{.sem.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
     @overload
@@ -8420,7 +8420,7 @@ class Mbarrier_arrive_expect_tx:
     shared__cta: Mbarrier_arrive_ss_2
 class Mbarrier_arrive_multicast_cluster_32b:
     def b64(self, _: NoResult, addr: Name, tx_count: Value, cta_mask: Value, /, *, pred: Guard = None) -> None:
-        """Arrive at an mbarrier, optionally with expect-tx in the same step.
+        """Arrive at an mbarrier; optionally, the same instruction performs an expect-tx first.
         - `mbarrier.arrive.expect_tx{.sem.scope}{.shared::cluster}.multicast::cluster::32b.b64 _, [addr], tx_count, cta_mask` (PTX 9.4, sm_107f and its family)
         """
 class Mbarrier_arrive_relaxed:
@@ -8429,7 +8429,7 @@ class Mbarrier_arrive_relaxed:
 class Mbarrier_arrive_scope:
     @overload
     def b64(self, state: Result, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg:
-        """Arrive at an mbarrier, optionally with expect-tx in the same step.
+        """Arrive at an mbarrier; optionally, the same instruction performs an expect-tx first.
         - `mbarrier.arrive.expect_tx.sem.scope{.ss}.b64 state, [addr], tx_count` (PTX 8.6, sm_90 or later)
         """
     @overload
@@ -8442,7 +8442,7 @@ class Mbarrier_arrive_scope:
 class Mbarrier_arrive_ss:
     @overload
     def b64(self, state: Result, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg:
-        """Arrive at an mbarrier, optionally with expect-tx in the same step.
+        """Arrive at an mbarrier; optionally, the same instruction performs an expect-tx first.
         - `mbarrier.arrive.expect_tx.sem.scope{.ss}.b64 state, [addr], tx_count` (PTX 8.6, sm_90 or later)
         """
     @overload
@@ -8450,7 +8450,7 @@ class Mbarrier_arrive_ss:
         """As above, with other operands."""
 class Mbarrier_arrive_shared_cluster:
     def b64(self, _: NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
-        """Arrive at an mbarrier, optionally with expect-tx in the same step.
+        """Arrive at an mbarrier; optionally, the same instruction performs an expect-tx first.
         - `mbarrier.arrive.expect_tx.sem.scope.shared::cluster.b64 _, [addr], tx_count` (PTX 8.6, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_arrive_multicast_cluster_32b
@@ -8460,7 +8460,7 @@ class Mbarrier_arrive_release:
 class Mbarrier_arrive_scope_2:
     @overload
     def b64(self, state: Result, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg:
-        """Arrive at an mbarrier, optionally with expect-tx in the same step.
+        """Arrive at an mbarrier; optionally, the same instruction performs an expect-tx first.
         - `mbarrier.arrive.expect_tx{.sem.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
     @overload
@@ -8473,7 +8473,7 @@ class Mbarrier_arrive_scope_2:
 class Mbarrier_arrive_ss_2:
     @overload
     def b64(self, state: Result, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg:
-        """Arrive at an mbarrier, optionally with expect-tx in the same step.
+        """Arrive at an mbarrier; optionally, the same instruction performs an expect-tx first.
         - `mbarrier.arrive.expect_tx{.sem.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
     @overload
@@ -8481,19 +8481,19 @@ class Mbarrier_arrive_ss_2:
         """As above, with other operands."""
 class Mbarrier_arrive_shared_cluster_2:
     def b64(self, _: NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
-        """Arrive at an mbarrier, optionally with expect-tx in the same step.
+        """Arrive at an mbarrier; optionally, the same instruction performs an expect-tx first.
         - `mbarrier.arrive.expect_tx{.sem.scope}.shared::cluster.b64 _, [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_arrive_multicast_cluster_32b
 class Mbarrier_arrive_multicast_cluster_32b_2:
     def b64(self, _: NoResult, addr: Name, cta_mask: Value, cta_mask2: Value = ..., /, *, pred: Guard = None) -> None:
-        """Arrive at an mbarrier, optionally with expect-tx in the same step.
+        """Arrive at an mbarrier; optionally, the same instruction performs an expect-tx first.
         - `mbarrier.arrive{.sem.scope}{.shared::cluster}.multicast::cluster::32b.b64 _, [addr]{, count}, cta_mask` (PTX 9.4, sm_107f and its family)
         """
 class Mbarrier_arrive_noComplete:
     @overload
     def b64(self, _: NoResult, addr: Name, count: Value, /, *, pred: Guard = None) -> None:
-        """Arrive at an mbarrier, optionally with expect-tx in the same step.
+        """Arrive at an mbarrier; optionally, the same instruction performs an expect-tx first.
         - `mbarrier.arrive.noComplete{.ss}.b64 state, [addr], count` (PTX 7.0, sm_80 or later)
         - `mbarrier.arrive.noComplete{.ss}.b64 _, [addr], count` (PTX 7.1, sm_80 or later)
         """
@@ -8508,7 +8508,7 @@ class Mbarrier_arrive_release_2:
 class Mbarrier_arrive_cta:
     @overload
     def b64(self, state: Result, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg:
-        """Arrive at an mbarrier, optionally with expect-tx in the same step.
+        """Arrive at an mbarrier; optionally, the same instruction performs an expect-tx first.
         - `mbarrier.arrive.noComplete.sem.cta{.ss}.b64 state, [addr], count` (PTX 8.0, sm_80 or later)
         """
     @overload
@@ -8519,7 +8519,7 @@ class Mbarrier_arrive_cta:
 class Mbarrier_arrive_ss_3:
     @overload
     def b64(self, state: Result, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg:
-        """Arrive at an mbarrier, optionally with expect-tx in the same step.
+        """Arrive at an mbarrier; optionally, the same instruction performs an expect-tx first.
         - `mbarrier.arrive.noComplete.sem.cta{.ss}.b64 state, [addr], count` (PTX 8.0, sm_80 or later)
         """
     @overload
@@ -8528,7 +8528,7 @@ class Mbarrier_arrive_ss_3:
 class Mbarrier_arrive_noComplete_ss:
     @overload
     def b64(self, _: NoResult, addr: Name, count: Value, /, *, pred: Guard = None) -> None:
-        """Arrive at an mbarrier, optionally with expect-tx in the same step.
+        """Arrive at an mbarrier; optionally, the same instruction performs an expect-tx first.
         - `mbarrier.arrive.noComplete{.ss}.b64 state, [addr], count` (PTX 7.0, sm_80 or later)
         - `mbarrier.arrive.noComplete{.ss}.b64 _, [addr], count` (PTX 7.1, sm_80 or later)
         """
@@ -8541,7 +8541,7 @@ class Mbarrier_arrive_relaxed_2:
 class Mbarrier_arrive_relaxed_scope:
     @overload
     def b64(self, state: Result, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Arrive at an mbarrier, optionally with expect-tx in the same step.
+        """Arrive at an mbarrier; optionally, the same instruction performs an expect-tx first.
         - `mbarrier.arrive.sem.scope{.ss}.b64 state, [addr]{, count}` (PTX 8.6, sm_90 or later)
         """
     @overload
@@ -8554,7 +8554,7 @@ class Mbarrier_arrive_relaxed_scope:
 class Mbarrier_arrive_relaxed_scope_ss:
     @overload
     def b64(self, state: Result, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Arrive at an mbarrier, optionally with expect-tx in the same step.
+        """Arrive at an mbarrier; optionally, the same instruction performs an expect-tx first.
         - `mbarrier.arrive.sem.scope{.ss}.b64 state, [addr]{, count}` (PTX 8.6, sm_90 or later)
         """
     @overload
@@ -8562,7 +8562,7 @@ class Mbarrier_arrive_relaxed_scope_ss:
         """As above, with other operands."""
 class Mbarrier_arrive_shared_cluster_3:
     def b64(self, _: NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> None:
-        """Arrive at an mbarrier, optionally with expect-tx in the same step.
+        """Arrive at an mbarrier; optionally, the same instruction performs an expect-tx first.
         - `mbarrier.arrive.sem.scope.shared::cluster.b64 _, [addr]{, count}` (PTX 8.6, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_arrive_multicast_cluster_32b_2
@@ -8572,7 +8572,7 @@ class Mbarrier_arrive_release_3:
 class Mbarrier_arrive_release_scope:
     @overload
     def b64(self, state: Result, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Arrive at an mbarrier, optionally with expect-tx in the same step.
+        """Arrive at an mbarrier; optionally, the same instruction performs an expect-tx first.
         - `mbarrier.arrive.sem.scope{.ss}.b64 state, [addr]` (PTX 8.0, sm_80 or later)
         - `mbarrier.arrive.sem.scope{.ss}.b64 state, [addr], count` (PTX 8.0, sm_90 or later)
         """
@@ -8586,7 +8586,7 @@ class Mbarrier_arrive_release_scope:
 class Mbarrier_arrive_release_scope_ss:
     @overload
     def b64(self, state: Result, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Arrive at an mbarrier, optionally with expect-tx in the same step.
+        """Arrive at an mbarrier; optionally, the same instruction performs an expect-tx first.
         - `mbarrier.arrive.sem.scope{.ss}.b64 state, [addr]` (PTX 8.0, sm_80 or later)
         - `mbarrier.arrive.sem.scope{.ss}.b64 state, [addr], count` (PTX 8.0, sm_90 or later)
         """
@@ -8595,14 +8595,14 @@ class Mbarrier_arrive_release_scope_ss:
         """As above, with other operands."""
 class Mbarrier_arrive_shared_cluster_4:
     def b64(self, _: NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> None:
-        """Arrive at an mbarrier, optionally with expect-tx in the same step.
+        """Arrive at an mbarrier; optionally, the same instruction performs an expect-tx first.
         - `mbarrier.arrive{.sem.scope}.shared::cluster.b64 _, [addr]{, count}` (PTX 8.0, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_arrive_multicast_cluster_32b_2
 class Mbarrier_arrive_ss_4:
     @overload
     def b64(self, _: NoResult, addr: Name, /, *, pred: Guard = None) -> None:
-        """Arrive at an mbarrier, optionally with expect-tx in the same step.
+        """Arrive at an mbarrier; optionally, the same instruction performs an expect-tx first.
         - `mbarrier.arrive{.ss}.b64 state, [addr]` (PTX 7.0, sm_80 or later)
         - `mbarrier.arrive{.ss}.b64 _, [addr]` (PTX 7.1, sm_80 or later)
         - and 1 more forms
@@ -8619,7 +8619,7 @@ class Mbarrier_arrive_ss_4:
 class Mbarrier_arrive_drop:
     @overload
     def b64(self, state: Result, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Arrive at an mbarrier, and decrement the expected count of later phases.
+        """Arrive at an mbarrier, and decrement the expected arrival count of later phases.
         - `mbarrier.arrive_drop{.ss}.b64 state, [addr]` (PTX 7.0, sm_80 or later)
         - `mbarrier.arrive_drop{.ss}.b64 state, [addr], count` (PTX 7.8, sm_90 or later)
         """
@@ -8637,7 +8637,7 @@ class Mbarrier_arrive_drop:
 class Mbarrier_arrive_drop_expect_tx:
     @overload
     def b64(self, state: Result, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg:
-        """Arrive at an mbarrier, and decrement the expected count of later phases.
+        """Arrive at an mbarrier, and decrement the expected arrival count of later phases.
         - `mbarrier.arrive_drop.expect_tx{.sem.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
     @overload
@@ -8651,7 +8651,7 @@ class Mbarrier_arrive_drop_expect_tx:
     shared__cta: Mbarrier_arrive_drop_ss_2
 class Mbarrier_arrive_drop_multicast_cluster_32b:
     def b64(self, _: NoResult, addr: Name, tx_count: Value, cta_mask: Value, /, *, pred: Guard = None) -> None:
-        """Arrive at an mbarrier, and decrement the expected count of later phases.
+        """Arrive at an mbarrier, and decrement the expected arrival count of later phases.
         - `mbarrier.arrive_drop.expect_tx{.sem.scope}{.shared::cluster}.multicast::cluster::32b.b64 _, [addr], tx_count, cta_mask` (PTX 9.4, sm_107f and its family)
         """
 class Mbarrier_arrive_drop_relaxed:
@@ -8660,7 +8660,7 @@ class Mbarrier_arrive_drop_relaxed:
 class Mbarrier_arrive_drop_scope:
     @overload
     def b64(self, state: Result, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg:
-        """Arrive at an mbarrier, and decrement the expected count of later phases.
+        """Arrive at an mbarrier, and decrement the expected arrival count of later phases.
         - `mbarrier.arrive_drop.expect_tx.sem.scope{.ss}.b64 state, [addr], tx_count` (PTX 8.6, sm_90 or later)
         """
     @overload
@@ -8673,7 +8673,7 @@ class Mbarrier_arrive_drop_scope:
 class Mbarrier_arrive_drop_ss:
     @overload
     def b64(self, state: Result, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg:
-        """Arrive at an mbarrier, and decrement the expected count of later phases.
+        """Arrive at an mbarrier, and decrement the expected arrival count of later phases.
         - `mbarrier.arrive_drop.expect_tx.sem.scope{.ss}.b64 state, [addr], tx_count` (PTX 8.6, sm_90 or later)
         """
     @overload
@@ -8681,7 +8681,7 @@ class Mbarrier_arrive_drop_ss:
         """As above, with other operands."""
 class Mbarrier_arrive_drop_shared_cluster:
     def b64(self, _: NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
-        """Arrive at an mbarrier, and decrement the expected count of later phases.
+        """Arrive at an mbarrier, and decrement the expected arrival count of later phases.
         - `mbarrier.arrive_drop.expect_tx.sem.scope.shared::cluster.b64 _, [addr], tx_count` (PTX 8.6, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_arrive_drop_multicast_cluster_32b
@@ -8691,7 +8691,7 @@ class Mbarrier_arrive_drop_release:
 class Mbarrier_arrive_drop_scope_2:
     @overload
     def b64(self, state: Result, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg:
-        """Arrive at an mbarrier, and decrement the expected count of later phases.
+        """Arrive at an mbarrier, and decrement the expected arrival count of later phases.
         - `mbarrier.arrive_drop.expect_tx{.sem.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
     @overload
@@ -8704,7 +8704,7 @@ class Mbarrier_arrive_drop_scope_2:
 class Mbarrier_arrive_drop_ss_2:
     @overload
     def b64(self, state: Result, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> Reg:
-        """Arrive at an mbarrier, and decrement the expected count of later phases.
+        """Arrive at an mbarrier, and decrement the expected arrival count of later phases.
         - `mbarrier.arrive_drop.expect_tx{.sem.scope}{.ss}.b64 state, [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
     @overload
@@ -8712,19 +8712,19 @@ class Mbarrier_arrive_drop_ss_2:
         """As above, with other operands."""
 class Mbarrier_arrive_drop_shared_cluster_2:
     def b64(self, _: NoResult, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
-        """Arrive at an mbarrier, and decrement the expected count of later phases.
+        """Arrive at an mbarrier, and decrement the expected arrival count of later phases.
         - `mbarrier.arrive_drop.expect_tx{.sem.scope}.shared::cluster.b64 _, [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_arrive_drop_multicast_cluster_32b
 class Mbarrier_arrive_drop_multicast_cluster_32b_2:
     def b64(self, _: NoResult, addr: Name, cta_mask: Value, cta_mask2: Value = ..., /, *, pred: Guard = None) -> None:
-        """Arrive at an mbarrier, and decrement the expected count of later phases.
+        """Arrive at an mbarrier, and decrement the expected arrival count of later phases.
         - `mbarrier.arrive_drop{.sem.scope}{.shared::cluster}.multicast::cluster::32b.b64 _, [addr]{, count}, cta_mask` (PTX 9.4, sm_107f and its family)
         """
 class Mbarrier_arrive_drop_noComplete:
     @overload
     def b64(self, state: Result, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg:
-        """Arrive at an mbarrier, and decrement the expected count of later phases.
+        """Arrive at an mbarrier, and decrement the expected arrival count of later phases.
         - `mbarrier.arrive_drop.noComplete{.ss}.b64 state, [addr], count` (PTX 7.0, sm_80 or later)
         """
     @overload
@@ -8738,7 +8738,7 @@ class Mbarrier_arrive_drop_release_2:
 class Mbarrier_arrive_drop_cta:
     @overload
     def b64(self, state: Result, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg:
-        """Arrive at an mbarrier, and decrement the expected count of later phases.
+        """Arrive at an mbarrier, and decrement the expected arrival count of later phases.
         - `mbarrier.arrive_drop.noComplete.sem.cta{.ss}.b64 state, [addr], count` (PTX 8.0, sm_80 or later)
         """
     @overload
@@ -8749,7 +8749,7 @@ class Mbarrier_arrive_drop_cta:
 class Mbarrier_arrive_drop_ss_3:
     @overload
     def b64(self, state: Result, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg:
-        """Arrive at an mbarrier, and decrement the expected count of later phases.
+        """Arrive at an mbarrier, and decrement the expected arrival count of later phases.
         - `mbarrier.arrive_drop.noComplete.sem.cta{.ss}.b64 state, [addr], count` (PTX 8.0, sm_80 or later)
         """
     @overload
@@ -8758,7 +8758,7 @@ class Mbarrier_arrive_drop_ss_3:
 class Mbarrier_arrive_drop_ss_4:
     @overload
     def b64(self, state: Result, addr: Name, count: Value, /, *, pred: Guard = None) -> Reg:
-        """Arrive at an mbarrier, and decrement the expected count of later phases.
+        """Arrive at an mbarrier, and decrement the expected arrival count of later phases.
         - `mbarrier.arrive_drop.noComplete{.ss}.b64 state, [addr], count` (PTX 7.0, sm_80 or later)
         """
     @overload
@@ -8770,7 +8770,7 @@ class Mbarrier_arrive_drop_relaxed_2:
 class Mbarrier_arrive_drop_scope_3:
     @overload
     def b64(self, state: Result, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Arrive at an mbarrier, and decrement the expected count of later phases.
+        """Arrive at an mbarrier, and decrement the expected arrival count of later phases.
         - `mbarrier.arrive_drop.sem.scope{.ss}.b64 state, [addr]{, count}` (PTX 8.6, sm_90 or later)
         """
     @overload
@@ -8783,7 +8783,7 @@ class Mbarrier_arrive_drop_scope_3:
 class Mbarrier_arrive_drop_ss_5:
     @overload
     def b64(self, state: Result, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Arrive at an mbarrier, and decrement the expected count of later phases.
+        """Arrive at an mbarrier, and decrement the expected arrival count of later phases.
         - `mbarrier.arrive_drop.sem.scope{.ss}.b64 state, [addr]{, count}` (PTX 8.6, sm_90 or later)
         """
     @overload
@@ -8791,7 +8791,7 @@ class Mbarrier_arrive_drop_ss_5:
         """As above, with other operands."""
 class Mbarrier_arrive_drop_shared_cluster_3:
     def b64(self, _: NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> None:
-        """Arrive at an mbarrier, and decrement the expected count of later phases.
+        """Arrive at an mbarrier, and decrement the expected arrival count of later phases.
         - `mbarrier.arrive_drop.sem.scope.shared::cluster.b64 _, [addr]{, count}` (PTX 8.6, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_arrive_drop_multicast_cluster_32b_2
@@ -8801,7 +8801,7 @@ class Mbarrier_arrive_drop_release_3:
 class Mbarrier_arrive_drop_scope_4:
     @overload
     def b64(self, state: Result, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Arrive at an mbarrier, and decrement the expected count of later phases.
+        """Arrive at an mbarrier, and decrement the expected arrival count of later phases.
         - `mbarrier.arrive_drop.sem.scope{.ss}.b64 state, [addr]` (PTX 8.0, sm_80 or later)
         - `mbarrier.arrive_drop.sem.scope{.ss}.b64 state, [addr], count` (PTX 8.0, sm_90 or later)
         """
@@ -8815,7 +8815,7 @@ class Mbarrier_arrive_drop_scope_4:
 class Mbarrier_arrive_drop_ss_6:
     @overload
     def b64(self, state: Result, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Arrive at an mbarrier, and decrement the expected count of later phases.
+        """Arrive at an mbarrier, and decrement the expected arrival count of later phases.
         - `mbarrier.arrive_drop.sem.scope{.ss}.b64 state, [addr]` (PTX 8.0, sm_80 or later)
         - `mbarrier.arrive_drop.sem.scope{.ss}.b64 state, [addr], count` (PTX 8.0, sm_90 or later)
         """
@@ -8824,14 +8824,14 @@ class Mbarrier_arrive_drop_ss_6:
         """As above, with other operands."""
 class Mbarrier_arrive_drop_shared_cluster_4:
     def b64(self, _: NoResult, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> None:
-        """Arrive at an mbarrier, and decrement the expected count of later phases.
+        """Arrive at an mbarrier, and decrement the expected arrival count of later phases.
         - `mbarrier.arrive_drop{.sem.scope}.shared::cluster.b64 _, [addr]{, count}` (PTX 8.0, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_arrive_drop_multicast_cluster_32b_2
 class Mbarrier_arrive_drop_ss_7:
     @overload
     def b64(self, state: Result, addr: Name, count: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Arrive at an mbarrier, and decrement the expected count of later phases.
+        """Arrive at an mbarrier, and decrement the expected arrival count of later phases.
         - `mbarrier.arrive_drop{.ss}.b64 state, [addr]` (PTX 7.0, sm_80 or later)
         - `mbarrier.arrive_drop{.ss}.b64 state, [addr], count` (PTX 7.8, sm_90 or later)
         """
@@ -8855,7 +8855,7 @@ class Mbarrier_check_layout_layout_ss:
         """
 class Mbarrier_complete_tx:
     def b64(self, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
-        """Decrease the tx-count of an mbarrier without a copy.
+        """Decrease the tx-count of an mbarrier, as the completion of a copy does.
         - `mbarrier.complete_tx{.sem.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_complete_tx_multicast_cluster_32b
@@ -8865,7 +8865,7 @@ class Mbarrier_complete_tx:
     shared__cta: Mbarrier_complete_tx_space
 class Mbarrier_complete_tx_multicast_cluster_32b:
     def b64(self, addr: Name, tx_count: Value, cta_mask: Value, /, *, pred: Guard = None) -> None:
-        """Decrease the tx-count of an mbarrier without a copy.
+        """Decrease the tx-count of an mbarrier, as the completion of a copy does.
         - `mbarrier.complete_tx{.sem.scope}{.shared::cluster}.multicast::cluster::32b.b64 [addr], tx_count, cta_mask` (PTX 9.4, sm_107f and its family)
         """
 class Mbarrier_complete_tx_relaxed:
@@ -8873,7 +8873,7 @@ class Mbarrier_complete_tx_relaxed:
     cta: Mbarrier_complete_tx_scope
 class Mbarrier_complete_tx_scope:
     def b64(self, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
-        """Decrease the tx-count of an mbarrier without a copy.
+        """Decrease the tx-count of an mbarrier, as the completion of a copy does.
         - `mbarrier.complete_tx{.sem.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_complete_tx_multicast_cluster_32b
@@ -8882,12 +8882,12 @@ class Mbarrier_complete_tx_scope:
     shared__cta: Mbarrier_complete_tx_space
 class Mbarrier_complete_tx_space:
     def b64(self, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
-        """Decrease the tx-count of an mbarrier without a copy.
+        """Decrease the tx-count of an mbarrier, as the completion of a copy does.
         - `mbarrier.complete_tx{.sem.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
 class Mbarrier_complete_tx_shared_cluster:
     def b64(self, addr: Name, tx_count: Value, /, *, pred: Guard = None) -> None:
-        """Decrease the tx-count of an mbarrier without a copy.
+        """Decrease the tx-count of an mbarrier, as the completion of a copy does.
         - `mbarrier.complete_tx{.sem.scope}{.space}.b64 [addr], tx_count` (PTX 8.0, sm_90 or later)
         """
     multicast__cluster__32b: Mbarrier_complete_tx_multicast_cluster_32b
@@ -8957,31 +8957,31 @@ class Mbarrier_init_ss:
         """
 class Mbarrier_inval:
     def b64(self, addr: Name, /, *, pred: Guard = None) -> None:
-        """Invalidate an mbarrier, so that its memory can be reused.
+        """Invalidate an mbarrier, so that the memory of the mbarrier can be reused.
         - `mbarrier.inval{.ss}.b64 [addr]` (PTX 7.0, sm_80 or later)
         """
     shared: Mbarrier_inval_ss
     shared__cta: Mbarrier_inval_ss
 class Mbarrier_inval_ss:
     def b64(self, addr: Name, /, *, pred: Guard = None) -> None:
-        """Invalidate an mbarrier, so that its memory can be reused.
+        """Invalidate an mbarrier, so that the memory of the mbarrier can be reused.
         - `mbarrier.inval{.ss}.b64 [addr]` (PTX 7.0, sm_80 or later)
         """
 class Mbarrier_pending_count:
     def b64(self, count: Result, state: Value, /, *, pred: Guard = None) -> Reg:
-        """Read the pending count from the state that an arrive returned.
+        """Read the pending count from the phase state that mbarrier.arrive returned.
         - `mbarrier.pending_count.b64 count, state` (PTX 7.0, sm_80 or later)
         """
     layout__v0: Mbarrier_pending_count_layout_v0
 class Mbarrier_pending_count_layout_v0:
     def b64(self, count: Result, state: Value, /, *, pred: Guard = None) -> Reg:
-        """Read the pending count from the state that an arrive returned.
+        """Read the pending count from the phase state that mbarrier.arrive returned.
         - `mbarrier.pending_count.layout::v0.b64 count, state` (PTX 9.3, sm_90 or later)
         """
 class Mbarrier_test_wait:
     acquire: Mbarrier_test_wait_acquire
     def b64(self, p: Result, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg:
-        """Test whether a phase of an mbarrier has completed, without waiting.
+        """Return whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait{.ss}.b64 p, [addr], state` (PTX 7.0, sm_80 or later)
         """
     parity: Mbarrier_test_wait_parity
@@ -8994,20 +8994,20 @@ class Mbarrier_test_wait_acquire:
     cta: Mbarrier_test_wait_acquire_scope
 class Mbarrier_test_wait_acquire_scope:
     def b64(self, p: Result, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg:
-        """Test whether a phase of an mbarrier has completed, without waiting.
+        """Return whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.sem.scope{.ss}.b64 p, [addr], state` (PTX 8.0, sm_80 or later)
         """
     shared: Mbarrier_test_wait_ss
     shared__cta: Mbarrier_test_wait_ss
 class Mbarrier_test_wait_ss:
     def b64(self, p: Result, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg:
-        """Test whether a phase of an mbarrier has completed, without waiting.
+        """Return whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.sem.scope{.ss}.b64 p, [addr], state` (PTX 8.0, sm_80 or later)
         """
 class Mbarrier_test_wait_parity:
     acquire: Mbarrier_test_wait_acquire_2
     def b64(self, p: Result, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg:
-        """Test whether a phase of an mbarrier has completed, without waiting.
+        """Return whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.parity{.ss}.b64 p, [addr], parity` (PTX 7.1, sm_80 or later)
         """
     phase_type__conditional: Mbarrier_test_wait_phase_type_conditional
@@ -9020,20 +9020,20 @@ class Mbarrier_test_wait_acquire_2:
     cta: Mbarrier_test_wait_scope
 class Mbarrier_test_wait_scope:
     def b64(self, p: Result, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg:
-        """Test whether a phase of an mbarrier has completed, without waiting.
+        """Return whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.parity.sem.scope{.ss}.b64 p, [addr], parity` (PTX 8.0, sm_80 or later)
         """
     shared: Mbarrier_test_wait_ss_2
     shared__cta: Mbarrier_test_wait_ss_2
 class Mbarrier_test_wait_ss_2:
     def b64(self, p: Result, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg:
-        """Test whether a phase of an mbarrier has completed, without waiting.
+        """Return whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.parity.sem.scope{.ss}.b64 p, [addr], parity` (PTX 8.0, sm_80 or later)
         """
 class Mbarrier_test_wait_phase_type_conditional:
     acquire: Mbarrier_test_wait_sem
     def b64(self, p: Result, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg:
-        """Test whether a phase of an mbarrier has completed, without waiting.
+        """Return whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.parity.phase_type::conditional{.sem.scope}{.ss}.b64 p, [addr], parity` (PTX 9.3, sm_90 or later)
         """
     relaxed: Mbarrier_test_wait_sem
@@ -9044,21 +9044,21 @@ class Mbarrier_test_wait_sem:
     cta: Mbarrier_test_wait_scope_2
 class Mbarrier_test_wait_scope_2:
     def b64(self, p: Result, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg:
-        """Test whether a phase of an mbarrier has completed, without waiting.
+        """Return whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.parity.phase_type::conditional{.sem.scope}{.ss}.b64 p, [addr], parity` (PTX 9.3, sm_90 or later)
         """
     shared: Mbarrier_test_wait_ss_3
     shared__cta: Mbarrier_test_wait_ss_3
 class Mbarrier_test_wait_ss_3:
     def b64(self, p: Result, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg:
-        """Test whether a phase of an mbarrier has completed, without waiting.
+        """Return whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.parity.phase_type::conditional{.sem.scope}{.ss}.b64 p, [addr], parity` (PTX 9.3, sm_90 or later)
         """
 class Mbarrier_test_wait_phase_type_primary:
     acquire: Mbarrier_test_wait_sem_2
     @overload
     def b64(self, p: Result, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg:
-        """Test whether a phase of an mbarrier has completed, without waiting.
+        """Return whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], parity` (PTX 9.3, sm_90 or later)
         - `mbarrier.test_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], parity` (PTX 9.3, sm_90 or later)
         """
@@ -9080,7 +9080,7 @@ class Mbarrier_test_wait_sem_2:
 class Mbarrier_test_wait_scope_3:
     @overload
     def b64(self, p: Result, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg:
-        """Test whether a phase of an mbarrier has completed, without waiting.
+        """Return whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], parity` (PTX 9.3, sm_90 or later)
         - `mbarrier.test_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], parity` (PTX 9.3, sm_90 or later)
         """
@@ -9098,7 +9098,7 @@ class Mbarrier_test_wait_scope_3:
 class Mbarrier_test_wait_ss_4:
     @overload
     def b64(self, p: Result, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg:
-        """Test whether a phase of an mbarrier has completed, without waiting.
+        """Return whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], parity` (PTX 9.3, sm_90 or later)
         - `mbarrier.test_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], parity` (PTX 9.3, sm_90 or later)
         """
@@ -9116,26 +9116,26 @@ class Mbarrier_test_wait_relaxed:
     cta: Mbarrier_test_wait_scope_4
 class Mbarrier_test_wait_scope_4:
     def b64(self, p: Result, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg:
-        """Test whether a phase of an mbarrier has completed, without waiting.
+        """Return whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.parity.sem.scope{.ss}.b64 p, [addr], parity` (PTX 8.6, sm_90 or later)
         """
     shared: Mbarrier_test_wait_ss_5
     shared__cta: Mbarrier_test_wait_ss_5
 class Mbarrier_test_wait_ss_5:
     def b64(self, p: Result, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg:
-        """Test whether a phase of an mbarrier has completed, without waiting.
+        """Return whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.parity.sem.scope{.ss}.b64 p, [addr], parity` (PTX 8.6, sm_90 or later)
         """
 class Mbarrier_test_wait_parity_ss:
     def b64(self, p: Result, addr: Name, parity: Value, /, *, pred: Guard = None) -> Reg:
-        """Test whether a phase of an mbarrier has completed, without waiting.
+        """Return whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.parity{.ss}.b64 p, [addr], parity` (PTX 7.1, sm_80 or later)
         """
 class Mbarrier_test_wait_phase_type_primary_2:
     acquire: Mbarrier_test_wait_sem_3
     @overload
     def b64(self, p: Result, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg:
-        """Test whether a phase of an mbarrier has completed, without waiting.
+        """Return whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], state` (PTX 9.3, sm_90 or later)
         - `mbarrier.test_wait.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], state` (PTX 9.3, sm_90 or later)
         """
@@ -9157,7 +9157,7 @@ class Mbarrier_test_wait_sem_3:
 class Mbarrier_test_wait_scope_5:
     @overload
     def b64(self, p: Result, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg:
-        """Test whether a phase of an mbarrier has completed, without waiting.
+        """Return whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], state` (PTX 9.3, sm_90 or later)
         - `mbarrier.test_wait.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], state` (PTX 9.3, sm_90 or later)
         """
@@ -9175,7 +9175,7 @@ class Mbarrier_test_wait_scope_5:
 class Mbarrier_test_wait_ss_6:
     @overload
     def b64(self, p: Result, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg:
-        """Test whether a phase of an mbarrier has completed, without waiting.
+        """Return whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], state` (PTX 9.3, sm_90 or later)
         - `mbarrier.test_wait.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], state` (PTX 9.3, sm_90 or later)
         """
@@ -9193,25 +9193,25 @@ class Mbarrier_test_wait_relaxed_2:
     cta: Mbarrier_test_wait_relaxed_scope
 class Mbarrier_test_wait_relaxed_scope:
     def b64(self, p: Result, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg:
-        """Test whether a phase of an mbarrier has completed, without waiting.
+        """Return whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.sem.scope{.ss}.b64 p, [addr], state` (PTX 8.6, sm_90 or later)
         """
     shared: Mbarrier_test_wait_ss_7
     shared__cta: Mbarrier_test_wait_ss_7
 class Mbarrier_test_wait_ss_7:
     def b64(self, p: Result, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg:
-        """Test whether a phase of an mbarrier has completed, without waiting.
+        """Return whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait.sem.scope{.ss}.b64 p, [addr], state` (PTX 8.6, sm_90 or later)
         """
 class Mbarrier_test_wait_ss_8:
     def b64(self, p: Result, addr: Name, state: Value, /, *, pred: Guard = None) -> Reg:
-        """Test whether a phase of an mbarrier has completed, without waiting.
+        """Return whether a phase of an mbarrier has completed, without waiting.
         - `mbarrier.test_wait{.ss}.b64 p, [addr], state` (PTX 7.0, sm_80 or later)
         """
 class Mbarrier_try_wait:
     acquire: Mbarrier_try_wait_acquire
     def b64(self, p: Result, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Wait for a limited time until a phase of an mbarrier completes; return whether it has.
+        """Wait a limited time for a phase of an mbarrier; return whether the phase has completed.
         - `mbarrier.try_wait{.ss}.b64 p, [addr], state{, time_hint}` (PTX 7.8, sm_90 or later)
         """
     parity: Mbarrier_try_wait_parity
@@ -9224,20 +9224,20 @@ class Mbarrier_try_wait_acquire:
     cta: Mbarrier_try_wait_acquire_scope
 class Mbarrier_try_wait_acquire_scope:
     def b64(self, p: Result, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Wait for a limited time until a phase of an mbarrier completes; return whether it has.
+        """Wait a limited time for a phase of an mbarrier; return whether the phase has completed.
         - `mbarrier.try_wait.sem.scope{.ss}.b64 p, [addr], state{, time_hint}` (PTX 8.0, sm_90 or later)
         """
     shared: Mbarrier_try_wait_ss
     shared__cta: Mbarrier_try_wait_ss
 class Mbarrier_try_wait_ss:
     def b64(self, p: Result, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Wait for a limited time until a phase of an mbarrier completes; return whether it has.
+        """Wait a limited time for a phase of an mbarrier; return whether the phase has completed.
         - `mbarrier.try_wait.sem.scope{.ss}.b64 p, [addr], state{, time_hint}` (PTX 8.0, sm_90 or later)
         """
 class Mbarrier_try_wait_parity:
     acquire: Mbarrier_try_wait_parity_acquire
     def b64(self, p: Result, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Wait for a limited time until a phase of an mbarrier completes; return whether it has.
+        """Wait a limited time for a phase of an mbarrier; return whether the phase has completed.
         - `mbarrier.try_wait.parity{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 7.8, sm_90 or later)
         """
     phase_type__conditional: Mbarrier_try_wait_phase_type_conditional
@@ -9250,20 +9250,20 @@ class Mbarrier_try_wait_parity_acquire:
     cta: Mbarrier_try_wait_scope
 class Mbarrier_try_wait_scope:
     def b64(self, p: Result, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Wait for a limited time until a phase of an mbarrier completes; return whether it has.
+        """Wait a limited time for a phase of an mbarrier; return whether the phase has completed.
         - `mbarrier.try_wait.parity.sem.scope{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 8.0, sm_90 or later)
         """
     shared: Mbarrier_try_wait_ss_2
     shared__cta: Mbarrier_try_wait_ss_2
 class Mbarrier_try_wait_ss_2:
     def b64(self, p: Result, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Wait for a limited time until a phase of an mbarrier completes; return whether it has.
+        """Wait a limited time for a phase of an mbarrier; return whether the phase has completed.
         - `mbarrier.try_wait.parity.sem.scope{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 8.0, sm_90 or later)
         """
 class Mbarrier_try_wait_phase_type_conditional:
     acquire: Mbarrier_try_wait_sem
     def b64(self, p: Result, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Wait for a limited time until a phase of an mbarrier completes; return whether it has.
+        """Wait a limited time for a phase of an mbarrier; return whether the phase has completed.
         - `mbarrier.try_wait.parity.phase_type::conditional{.sem.scope}{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 9.3, sm_90 or later)
         """
     relaxed: Mbarrier_try_wait_sem
@@ -9274,21 +9274,21 @@ class Mbarrier_try_wait_sem:
     cta: Mbarrier_try_wait_scope_2
 class Mbarrier_try_wait_scope_2:
     def b64(self, p: Result, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Wait for a limited time until a phase of an mbarrier completes; return whether it has.
+        """Wait a limited time for a phase of an mbarrier; return whether the phase has completed.
         - `mbarrier.try_wait.parity.phase_type::conditional{.sem.scope}{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 9.3, sm_90 or later)
         """
     shared: Mbarrier_try_wait_ss_3
     shared__cta: Mbarrier_try_wait_ss_3
 class Mbarrier_try_wait_ss_3:
     def b64(self, p: Result, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Wait for a limited time until a phase of an mbarrier completes; return whether it has.
+        """Wait a limited time for a phase of an mbarrier; return whether the phase has completed.
         - `mbarrier.try_wait.parity.phase_type::conditional{.sem.scope}{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 9.3, sm_90 or later)
         """
 class Mbarrier_try_wait_phase_type_primary:
     acquire: Mbarrier_try_wait_sem_2
     @overload
     def b64(self, p: Result, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Wait for a limited time until a phase of an mbarrier completes; return whether it has.
+        """Wait a limited time for a phase of an mbarrier; return whether the phase has completed.
         - `mbarrier.try_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], parity{, time_hint}` (PTX 9.3, sm_90 or later)
         - `mbarrier.try_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], parity{, time_hint}` (PTX 9.3, sm_90 or later)
         """
@@ -9310,7 +9310,7 @@ class Mbarrier_try_wait_sem_2:
 class Mbarrier_try_wait_scope_3:
     @overload
     def b64(self, p: Result, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Wait for a limited time until a phase of an mbarrier completes; return whether it has.
+        """Wait a limited time for a phase of an mbarrier; return whether the phase has completed.
         - `mbarrier.try_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], parity{, time_hint}` (PTX 9.3, sm_90 or later)
         - `mbarrier.try_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], parity{, time_hint}` (PTX 9.3, sm_90 or later)
         """
@@ -9328,7 +9328,7 @@ class Mbarrier_try_wait_scope_3:
 class Mbarrier_try_wait_ss_4:
     @overload
     def b64(self, p: Result, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Wait for a limited time until a phase of an mbarrier completes; return whether it has.
+        """Wait a limited time for a phase of an mbarrier; return whether the phase has completed.
         - `mbarrier.try_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], parity{, time_hint}` (PTX 9.3, sm_90 or later)
         - `mbarrier.try_wait.parity.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], parity{, time_hint}` (PTX 9.3, sm_90 or later)
         """
@@ -9346,26 +9346,26 @@ class Mbarrier_try_wait_parity_relaxed:
     cta: Mbarrier_try_wait_scope_4
 class Mbarrier_try_wait_scope_4:
     def b64(self, p: Result, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Wait for a limited time until a phase of an mbarrier completes; return whether it has.
+        """Wait a limited time for a phase of an mbarrier; return whether the phase has completed.
         - `mbarrier.try_wait.parity.sem.scope{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 8.6, sm_90 or later)
         """
     shared: Mbarrier_try_wait_ss_5
     shared__cta: Mbarrier_try_wait_ss_5
 class Mbarrier_try_wait_ss_5:
     def b64(self, p: Result, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Wait for a limited time until a phase of an mbarrier completes; return whether it has.
+        """Wait a limited time for a phase of an mbarrier; return whether the phase has completed.
         - `mbarrier.try_wait.parity.sem.scope{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 8.6, sm_90 or later)
         """
 class Mbarrier_try_wait_parity_ss:
     def b64(self, p: Result, addr: Name, parity: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Wait for a limited time until a phase of an mbarrier completes; return whether it has.
+        """Wait a limited time for a phase of an mbarrier; return whether the phase has completed.
         - `mbarrier.try_wait.parity{.ss}.b64 p, [addr], parity{, time_hint}` (PTX 7.8, sm_90 or later)
         """
 class Mbarrier_try_wait_phase_type_primary_2:
     acquire: Mbarrier_try_wait_sem_3
     @overload
     def b64(self, p: Result, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Wait for a limited time until a phase of an mbarrier completes; return whether it has.
+        """Wait a limited time for a phase of an mbarrier; return whether the phase has completed.
         - `mbarrier.try_wait.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], state{, time_hint}` (PTX 9.3, sm_90 or later)
         - `mbarrier.try_wait.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], state{, time_hint}` (PTX 9.3, sm_90 or later)
         """
@@ -9387,7 +9387,7 @@ class Mbarrier_try_wait_sem_3:
 class Mbarrier_try_wait_scope_5:
     @overload
     def b64(self, p: Result, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Wait for a limited time until a phase of an mbarrier completes; return whether it has.
+        """Wait a limited time for a phase of an mbarrier; return whether the phase has completed.
         - `mbarrier.try_wait.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], state{, time_hint}` (PTX 9.3, sm_90 or later)
         - `mbarrier.try_wait.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], state{, time_hint}` (PTX 9.3, sm_90 or later)
         """
@@ -9405,7 +9405,7 @@ class Mbarrier_try_wait_scope_5:
 class Mbarrier_try_wait_ss_6:
     @overload
     def b64(self, p: Result, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Wait for a limited time until a phase of an mbarrier completes; return whether it has.
+        """Wait a limited time for a phase of an mbarrier; return whether the phase has completed.
         - `mbarrier.try_wait.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, [addr], state{, time_hint}` (PTX 9.3, sm_90 or later)
         - `mbarrier.try_wait.phase_type::primary{.sem.scope}{.ss}.b64 p{|q}, report, [addr], state{, time_hint}` (PTX 9.3, sm_90 or later)
         """
@@ -9423,19 +9423,19 @@ class Mbarrier_try_wait_relaxed:
     cta: Mbarrier_try_wait_relaxed_scope
 class Mbarrier_try_wait_relaxed_scope:
     def b64(self, p: Result, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Wait for a limited time until a phase of an mbarrier completes; return whether it has.
+        """Wait a limited time for a phase of an mbarrier; return whether the phase has completed.
         - `mbarrier.try_wait.sem.scope{.ss}.b64 p, [addr], state{, time_hint}` (PTX 8.6, sm_90 or later)
         """
     shared: Mbarrier_try_wait_ss_7
     shared__cta: Mbarrier_try_wait_ss_7
 class Mbarrier_try_wait_ss_7:
     def b64(self, p: Result, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Wait for a limited time until a phase of an mbarrier completes; return whether it has.
+        """Wait a limited time for a phase of an mbarrier; return whether the phase has completed.
         - `mbarrier.try_wait.sem.scope{.ss}.b64 p, [addr], state{, time_hint}` (PTX 8.6, sm_90 or later)
         """
 class Mbarrier_try_wait_ss_8:
     def b64(self, p: Result, addr: Name, state: Value, time_hint: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Wait for a limited time until a phase of an mbarrier completes; return whether it has.
+        """Wait a limited time for a phase of an mbarrier; return whether the phase has completed.
         - `mbarrier.try_wait{.ss}.b64 p, [addr], state{, time_hint}` (PTX 7.8, sm_90 or later)
         """
 class Membar:
@@ -9459,38 +9459,38 @@ class Min:
     NaN: Min_NaN
     abs: Min_NaN_abs
     def bf16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of two numbers, or the smallest of three.
+        """Take the smaller of two numbers, or the smallest of three numbers.
         - `min{.NaN}.type d, a, b` (PTX 7.0, sm_80 or later)
         """
     bf16x2 = bf16
     def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of two numbers, or the smallest of three.
+        """Take the smaller of two numbers, or the smallest of three numbers.
         - `min{.ftz}{.NaN}.type d, a, b` (PTX 7.0, sm_80 or later)
         """
     f16x2 = f16
     def f32(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of two numbers, or the smallest of three.
+        """Take the smaller of two numbers, or the smallest of three numbers.
         - `min{.ftz}.f32 d, a, b` (PTX 1.0, any target)
         - `min{.ftz}{.NaN}{.abs}.f32 d, a, b, c` (PTX 8.8, sm_100 or later)
         """
     def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of two numbers, or the smallest of three.
+        """Take the smaller of two numbers, or the smallest of three numbers.
         - `min.f64 d, a, b` (PTX 1.0, any target)
         """
     ftz: Min_ftz
     relu: Min_relu
     def s16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of two numbers, or the smallest of three.
+        """Take the smaller of two numbers, or the smallest of three numbers.
         - `min.type d, a, b` (PTX 1.0, any target)
         """
     def s16x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of two numbers, or the smallest of three.
+        """Take the smaller of two numbers, or the smallest of three numbers.
         - `min.type d, a, b` (PTX 8.0, sm_90 or later)
         """
     s32 = s16
     s64 = s16
     def s8x4(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of two numbers, or the smallest of three.
+        """Take the smaller of two numbers, or the smallest of three numbers.
         - `min.type d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
         """
     u16 = s16
@@ -9502,53 +9502,53 @@ class Min:
 class Min_NaN:
     abs: Min_NaN_abs
     def bf16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of two numbers, or the smallest of three.
+        """Take the smaller of two numbers, or the smallest of three numbers.
         - `min{.NaN}.type d, a, b` (PTX 7.0, sm_80 or later)
         """
     bf16x2 = bf16
     def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of two numbers, or the smallest of three.
+        """Take the smaller of two numbers, or the smallest of three numbers.
         - `min{.ftz}{.NaN}.type d, a, b` (PTX 7.0, sm_80 or later)
         """
     f16x2 = f16
     def f32(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of two numbers, or the smallest of three.
+        """Take the smaller of two numbers, or the smallest of three numbers.
         - `min{.ftz}.NaN.f32 d, a, b` (PTX 7.0, sm_80 or later)
         - `min{.ftz}{.NaN}{.abs}.f32 d, a, b, c` (PTX 8.8, sm_100 or later)
         """
     xorsign: Min_NaN_xorsign
 class Min_NaN_abs:
     def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of two numbers, or the smallest of three.
+        """Take the smaller of two numbers, or the smallest of three numbers.
         - `min{.ftz}{.NaN}{.abs}.f32 d, a, b, c` (PTX 8.8, sm_100 or later)
         """
 class Min_NaN_xorsign:
     abs: Min_NaN_xorsign_abs
 class Min_NaN_xorsign_abs:
     def bf16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of two numbers, or the smallest of three.
+        """Take the smaller of two numbers, or the smallest of three numbers.
         - `min{.NaN}.xorsign.abs.type d, a, b` (PTX 7.2, sm_86 or later)
         """
     bf16x2 = bf16
     def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of two numbers, or the smallest of three.
+        """Take the smaller of two numbers, or the smallest of three numbers.
         - `min{.ftz}{.NaN}.xorsign.abs.type d, a, b` (PTX 7.2, sm_86 or later)
         """
     f16x2 = f16
     def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of two numbers, or the smallest of three.
+        """Take the smaller of two numbers, or the smallest of three numbers.
         - `min{.ftz}{.NaN}.xorsign.abs.f32 d, a, b` (PTX 7.2, sm_86 or later)
         """
 class Min_ftz:
     NaN: Min_ftz_NaN
     abs: Min_NaN_abs
     def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of two numbers, or the smallest of three.
+        """Take the smaller of two numbers, or the smallest of three numbers.
         - `min{.ftz}{.NaN}.type d, a, b` (PTX 7.0, sm_80 or later)
         """
     f16x2 = f16
     def f32(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of two numbers, or the smallest of three.
+        """Take the smaller of two numbers, or the smallest of three numbers.
         - `min{.ftz}.f32 d, a, b` (PTX 1.0, any target)
         - `min{.ftz}{.NaN}{.abs}.f32 d, a, b, c` (PTX 8.8, sm_100 or later)
         """
@@ -9556,12 +9556,12 @@ class Min_ftz:
 class Min_ftz_NaN:
     abs: Min_NaN_abs
     def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of two numbers, or the smallest of three.
+        """Take the smaller of two numbers, or the smallest of three numbers.
         - `min{.ftz}{.NaN}.type d, a, b` (PTX 7.0, sm_80 or later)
         """
     f16x2 = f16
     def f32(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of two numbers, or the smallest of three.
+        """Take the smaller of two numbers, or the smallest of three numbers.
         - `min{.ftz}.NaN.f32 d, a, b` (PTX 7.0, sm_80 or later)
         - `min{.ftz}{.NaN}{.abs}.f32 d, a, b, c` (PTX 8.8, sm_100 or later)
         """
@@ -9570,34 +9570,34 @@ class Min_ftz_NaN_xorsign:
     abs: Min_ftz_NaN_xorsign_abs
 class Min_ftz_NaN_xorsign_abs:
     def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of two numbers, or the smallest of three.
+        """Take the smaller of two numbers, or the smallest of three numbers.
         - `min{.ftz}{.NaN}.xorsign.abs.type d, a, b` (PTX 7.2, sm_86 or later)
         """
     f16x2 = f16
     def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of two numbers, or the smallest of three.
+        """Take the smaller of two numbers, or the smallest of three numbers.
         - `min{.ftz}{.NaN}.xorsign.abs.f32 d, a, b` (PTX 7.2, sm_86 or later)
         """
 class Min_relu:
     def s16x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of two numbers, or the smallest of three.
+        """Take the smaller of two numbers, or the smallest of three numbers.
         - `min.relu.type d, a, b` (PTX 8.0, sm_90 or later)
         """
     s32 = s16x2
     def s8x4(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of two numbers, or the smallest of three.
+        """Take the smaller of two numbers, or the smallest of three numbers.
         - `min.relu.s8x4 d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
         """
 class Mma:
     sp: Mma_sp
-    """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
+    """Multiply a structured-sparse matrix by a dense matrix on the tensor cores, and accumulate.
     - `mma.sp.sync.aligned.shape.row.col.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
     - `mma.sp.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
     - `mma.sp.sync.aligned.shape.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
     - and 1 more forms
     """
     sp__ordered_metadata: Mma_sp_ordered_metadata
-    """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
+    """Multiply a sparse matrix with ordered metadata by a dense matrix, and accumulate.
     - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
     - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
     - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_89 or later)
@@ -9635,7 +9635,7 @@ class Mma_sp_atype:
     u4: Mma_sp_btype
 class Mma_sp_btype:
     def s32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
+        """Multiply a structured-sparse matrix by a dense matrix on the tensor cores, and accumulate.
         - `mma.sp.sync.aligned.shape.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_satfinite:
@@ -9653,7 +9653,7 @@ class Mma_sp_f16_2:
     f16: Mma_sp_f16_3
 class Mma_sp_f16_3:
     def f16(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
+        """Multiply a structured-sparse matrix by a dense matrix on the tensor cores, and accumulate.
         - `mma.sp.sync.aligned.shape.row.col.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_f32:
@@ -9664,21 +9664,21 @@ class Mma_sp_bf16:
     bf16: Mma_sp_bf16_2
 class Mma_sp_bf16_2:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
+        """Multiply a structured-sparse matrix by a dense matrix on the tensor cores, and accumulate.
         - `mma.sp.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_f16_4:
     f16: Mma_sp_f16_5
 class Mma_sp_f16_5:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
+        """Multiply a structured-sparse matrix by a dense matrix on the tensor cores, and accumulate.
         - `mma.sp.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_tf32:
     tf32: Mma_sp_tf32_2
 class Mma_sp_tf32_2:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
+        """Multiply a structured-sparse matrix by a dense matrix on the tensor cores, and accumulate.
         - `mma.sp.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_sync_aligned_m16n8k32:
@@ -9696,7 +9696,7 @@ class Mma_sp_f16_7:
     f16: Mma_sp_f16_8
 class Mma_sp_f16_8:
     def f16(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
+        """Multiply a structured-sparse matrix by a dense matrix on the tensor cores, and accumulate.
         - `mma.sp.sync.aligned.shape.row.col.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_f32_2:
@@ -9706,14 +9706,14 @@ class Mma_sp_bf16_3:
     bf16: Mma_sp_bf16_4
 class Mma_sp_bf16_4:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
+        """Multiply a structured-sparse matrix by a dense matrix on the tensor cores, and accumulate.
         - `mma.sp.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_f16_9:
     f16: Mma_sp_f16_10
 class Mma_sp_f16_10:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
+        """Multiply a structured-sparse matrix by a dense matrix on the tensor cores, and accumulate.
         - `mma.sp.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_s32_2:
@@ -9724,7 +9724,7 @@ class Mma_sp_atype_2:
     u8: Mma_sp_btype_2
 class Mma_sp_btype_2:
     def s32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
+        """Multiply a structured-sparse matrix by a dense matrix on the tensor cores, and accumulate.
         - `mma.sp.sync.aligned.shape.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_satfinite_2:
@@ -9745,7 +9745,7 @@ class Mma_sp_atype_3:
     e5m2: Mma_sp_btype_3
 class Mma_sp_btype_3:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
+        """Multiply a structured-sparse matrix by a dense matrix on the tensor cores, and accumulate.
         - `mma.sp.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.4, sm_89 or later)
         """
 class Mma_sp_s32_3:
@@ -9758,7 +9758,7 @@ class Mma_sp_atype_4:
     u4: Mma_sp_btype_4
 class Mma_sp_btype_4:
     def s32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
+        """Multiply a structured-sparse matrix by a dense matrix on the tensor cores, and accumulate.
         - `mma.sp.sync.aligned.shape.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_atype_5:
@@ -9766,7 +9766,7 @@ class Mma_sp_atype_5:
     u8: Mma_sp_btype_5
 class Mma_sp_btype_5:
     def s32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
+        """Multiply a structured-sparse matrix by a dense matrix on the tensor cores, and accumulate.
         - `mma.sp.sync.aligned.shape.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_satfinite_3:
@@ -9783,7 +9783,7 @@ class Mma_sp_tf32_3:
     tf32: Mma_sp_tf32_4
 class Mma_sp_tf32_4:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
-        """Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.
+        """Multiply a structured-sparse matrix by a dense matrix on the tensor cores, and accumulate.
         - `mma.sp.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 7.1, sm_80 or later)
         """
 class Mma_sp_ordered_metadata:
@@ -9812,7 +9812,7 @@ class Mma_sp_ordered_metadata_atype:
     u4: Mma_sp_ordered_metadata_btype
 class Mma_sp_ordered_metadata_btype:
     def s32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
-        """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
+        """Multiply a sparse matrix with ordered metadata by a dense matrix, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.shape.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sp_ordered_metadata_satfinite:
@@ -9830,7 +9830,7 @@ class Mma_sp_ordered_metadata_f16_2:
     f16: Mma_sp_ordered_metadata_f16_3
 class Mma_sp_ordered_metadata_f16_3:
     def f16(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
-        """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
+        """Multiply a sparse matrix with ordered metadata by a dense matrix, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sp_ordered_metadata_f32:
@@ -9841,21 +9841,21 @@ class Mma_sp_ordered_metadata_bf16:
     bf16: Mma_sp_ordered_metadata_bf16_2
 class Mma_sp_ordered_metadata_bf16_2:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
-        """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
+        """Multiply a sparse matrix with ordered metadata by a dense matrix, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sp_ordered_metadata_f16_4:
     f16: Mma_sp_ordered_metadata_f16_5
 class Mma_sp_ordered_metadata_f16_5:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
-        """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
+        """Multiply a sparse matrix with ordered metadata by a dense matrix, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sp_ordered_metadata_tf32:
     tf32: Mma_sp_ordered_metadata_tf32_2
 class Mma_sp_ordered_metadata_tf32_2:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
-        """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
+        """Multiply a sparse matrix with ordered metadata by a dense matrix, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sp_ordered_metadata_m16n8k32:
@@ -9873,7 +9873,7 @@ class Mma_sp_ordered_metadata_f16_7:
     f16: Mma_sp_ordered_metadata_f16_8
 class Mma_sp_ordered_metadata_f16_8:
     def f16(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
-        """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
+        """Multiply a sparse matrix with ordered metadata by a dense matrix, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.f16.atype.btype.f16 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sp_ordered_metadata_f32_2:
@@ -9883,14 +9883,14 @@ class Mma_sp_ordered_metadata_bf16_3:
     bf16: Mma_sp_ordered_metadata_bf16_4
 class Mma_sp_ordered_metadata_bf16_4:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
-        """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
+        """Multiply a sparse matrix with ordered metadata by a dense matrix, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sp_ordered_metadata_f16_9:
     f16: Mma_sp_ordered_metadata_f16_10
 class Mma_sp_ordered_metadata_f16_10:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
-        """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
+        """Multiply a sparse matrix with ordered metadata by a dense matrix, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sp_ordered_metadata_s32_2:
@@ -9901,7 +9901,7 @@ class Mma_sp_ordered_metadata_atype_2:
     u8: Mma_sp_ordered_metadata_btype_2
 class Mma_sp_ordered_metadata_btype_2:
     def s32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
-        """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
+        """Multiply a sparse matrix with ordered metadata by a dense matrix, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.shape.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sp_ordered_metadata_satfinite_2:
@@ -9923,7 +9923,7 @@ class Mma_sp_ordered_metadata_atype_3:
     e5m2: Mma_sp_ordered_metadata_btype_3
 class Mma_sp_ordered_metadata_btype_3:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
-        """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
+        """Multiply a sparse matrix with ordered metadata by a dense matrix, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_89 or later)
         """
 class Mma_sp_ordered_metadata_s32_3:
@@ -9936,7 +9936,7 @@ class Mma_sp_ordered_metadata_atype_4:
     u4: Mma_sp_ordered_metadata_btype_4
 class Mma_sp_ordered_metadata_btype_4:
     def s32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
-        """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
+        """Multiply a sparse matrix with ordered metadata by a dense matrix, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.shape.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sp_ordered_metadata_atype_5:
@@ -9944,7 +9944,7 @@ class Mma_sp_ordered_metadata_atype_5:
     u8: Mma_sp_ordered_metadata_btype_5
 class Mma_sp_ordered_metadata_btype_5:
     def s32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
-        """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
+        """Multiply a sparse matrix with ordered metadata by a dense matrix, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.shape.row.col{.satfinite}.s32.atype.btype.s32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sp_ordered_metadata_satfinite_3:
@@ -9961,7 +9961,7 @@ class Mma_sp_ordered_metadata_tf32_3:
     tf32: Mma_sp_ordered_metadata_tf32_4
 class Mma_sp_ordered_metadata_tf32_4:
     def f32(self, d: Values, a: Values, b: Values, c: Values, e: Value, f: Constant, /, *, pred: Guard = None) -> None:
-        """Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.
+        """Multiply a sparse matrix with ordered metadata by a dense matrix, and accumulate.
         - `mma.sp::ordered_metadata.sync.aligned.shape.row.col.f32.atype.btype.f32 d, a, b, c, e, f` (PTX 8.5, sm_80 or later)
         """
 class Mma_sync:
@@ -10416,33 +10416,33 @@ class Movmatrix_trans:
         """
 class Mul:
     def bf16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+        """Multiply two numbers; for integers, take the low half, the high half or all bits of the product.
         - `mul{.rn}.type d, a, b` (PTX 7.8, sm_90 or later)
         """
     bf16x2: Mul_bf16x2
-    """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+    """Multiply two numbers; for integers, take the low half, the high half or all bits of the product.
     - `mul{.rn}.type d, a, b` (PTX 7.8, sm_90 or later)
     """
     e4m3x4: Mul_dtype
     e5m2x4: Mul_dtype
     def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+        """Multiply two numbers; for integers, take the low half, the high half or all bits of the product.
         - `mul{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
         """
     f16x2: Mul_f16x2
-    """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+    """Multiply two numbers; for integers, take the low half, the high half or all bits of the product.
     - `mul{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
     """
     def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+        """Multiply two numbers; for integers, take the low half, the high half or all bits of the product.
         - `mul{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
         """
     def f32x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+        """Multiply two numbers; for integers, take the low half, the high half or all bits of the product.
         - `mul{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
         """
     def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+        """Multiply two numbers; for integers, take the low half, the high half or all bits of the product.
         - `mul{.rnd}.f64 d, a, b` (PTX 1.0, any target)
         """
     ftz: Mul_ftz
@@ -10457,13 +10457,13 @@ class Mul:
     wide: Mul_wide
 class Mul_bf16x2:
     def __call__(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+        """Multiply two numbers; for integers, take the low half, the high half or all bits of the product.
         - `mul{.rn}.type d, a, b` (PTX 7.8, sm_90 or later)
         """
     bf16x2: Mul_bf16x2_bf16x2
 class Mul_bf16x2_bf16x2:
     def f16x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+        """Multiply two numbers; for integers, take the low half, the high half or all bits of the product.
         - `mul.bf16x2.bf16x2.f16x2 d, a, b` (PTX 9.4, sm_107f and its family)
         """
 class Mul_dtype:
@@ -10476,7 +10476,7 @@ class Mul_dtype:
     ue8m0x4: Mul_dtype_atype
 class Mul_dtype_atype:
     def e2m1p4x4(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+        """Multiply two numbers; for integers, take the low half, the high half or all bits of the product.
         - `mul{.rn}{.satfinite}.dtype.atype.btype d, a, b` (PTX 9.4, sm_100a or sm_103a only)
         """
     e2m1x4 = e2m1p4x4
@@ -10487,43 +10487,43 @@ class Mul_dtype_atype:
     ue8m0x4 = e2m1p4x4
 class Mul_f16x2:
     def __call__(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+        """Multiply two numbers; for integers, take the low half, the high half or all bits of the product.
         - `mul{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
         """
     f16x2: Mul_f16x2_f16x2
 class Mul_f16x2_f16x2:
     def bf16x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+        """Multiply two numbers; for integers, take the low half, the high half or all bits of the product.
         - `mul.f16x2.f16x2.bf16x2 d, a, b` (PTX 9.4, sm_107f and its family)
         """
 class Mul_ftz:
     def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+        """Multiply two numbers; for integers, take the low half, the high half or all bits of the product.
         - `mul{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
         """
     f16x2 = f16
     def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+        """Multiply two numbers; for integers, take the low half, the high half or all bits of the product.
         - `mul{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
         """
     def f32x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+        """Multiply two numbers; for integers, take the low half, the high half or all bits of the product.
         - `mul{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
         """
     sat: Mul_ftz_sat
 class Mul_ftz_sat:
     def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+        """Multiply two numbers; for integers, take the low half, the high half or all bits of the product.
         - `mul{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
         """
     f16x2 = f16
     def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+        """Multiply two numbers; for integers, take the low half, the high half or all bits of the product.
         - `mul{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
         """
 class Mul_mode:
     def s16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+        """Multiply two numbers; for integers, take the low half, the high half or all bits of the product.
         - `mul.mode.type d, a, b` (PTX 1.0, any target)
         """
     s32 = s16
@@ -10533,57 +10533,57 @@ class Mul_mode:
     u64 = s16
 class Mul_rnd:
     def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+        """Multiply two numbers; for integers, take the low half, the high half or all bits of the product.
         - `mul{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
         """
     def f32x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+        """Multiply two numbers; for integers, take the low half, the high half or all bits of the product.
         - `mul{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
         """
     def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+        """Multiply two numbers; for integers, take the low half, the high half or all bits of the product.
         - `mul{.rnd}.f64 d, a, b` (PTX 1.0, any target)
         """
     ftz: Mul_rnd_ftz
     sat: Mul_rnd_ftz_sat
 class Mul_rnd_ftz:
     def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+        """Multiply two numbers; for integers, take the low half, the high half or all bits of the product.
         - `mul{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
         """
     def f32x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+        """Multiply two numbers; for integers, take the low half, the high half or all bits of the product.
         - `mul{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
         """
     sat: Mul_rnd_ftz_sat
 class Mul_rnd_ftz_sat:
     def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+        """Multiply two numbers; for integers, take the low half, the high half or all bits of the product.
         - `mul{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
         """
 class Mul_rn:
     def bf16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+        """Multiply two numbers; for integers, take the low half, the high half or all bits of the product.
         - `mul{.rn}.type d, a, b` (PTX 7.8, sm_90 or later)
         """
     bf16x2 = bf16
     e4m3x4: Mul_dtype
     e5m2x4: Mul_dtype
     def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+        """Multiply two numbers; for integers, take the low half, the high half or all bits of the product.
         - `mul{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
         """
     f16x2 = f16
     def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+        """Multiply two numbers; for integers, take the low half, the high half or all bits of the product.
         - `mul{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
         """
     def f32x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+        """Multiply two numbers; for integers, take the low half, the high half or all bits of the product.
         - `mul{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
         """
     def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+        """Multiply two numbers; for integers, take the low half, the high half or all bits of the product.
         - `mul{.rnd}.f64 d, a, b` (PTX 1.0, any target)
         """
     ftz: Mul_ftz
@@ -10595,15 +10595,15 @@ class Mul_rn_satfinite:
 class Mul_rz:
     bf16x2: Mul_rz_bf16x2
     def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+        """Multiply two numbers; for integers, take the low half, the high half or all bits of the product.
         - `mul{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
         """
     def f32x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+        """Multiply two numbers; for integers, take the low half, the high half or all bits of the product.
         - `mul{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
         """
     def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+        """Multiply two numbers; for integers, take the low half, the high half or all bits of the product.
         - `mul{.rnd}.f64 d, a, b` (PTX 1.0, any target)
         """
     ftz: Mul_rz_ftz
@@ -10612,17 +10612,17 @@ class Mul_rz_bf16x2:
     f32x2: Mul_rz_bf16x2_f32x2
 class Mul_rz_bf16x2_f32x2:
     def f32x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+        """Multiply two numbers; for integers, take the low half, the high half or all bits of the product.
         - `mul.rz.bf16x2.f32x2.f32x2 d, a, b` (PTX 9.4, sm_107f and its family)
         """
 class Mul_rz_ftz:
     f16x2: Mul_rz_ftz_f16x2
     def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+        """Multiply two numbers; for integers, take the low half, the high half or all bits of the product.
         - `mul{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
         """
     def f32x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+        """Multiply two numbers; for integers, take the low half, the high half or all bits of the product.
         - `mul{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
         """
     sat: Mul_rnd_ftz_sat
@@ -10630,12 +10630,12 @@ class Mul_rz_ftz_f16x2:
     f32x2: Mul_rz_ftz_f16x2_f32x2
 class Mul_rz_ftz_f16x2_f32x2:
     def f32x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+        """Multiply two numbers; for integers, take the low half, the high half or all bits of the product.
         - `mul.rz.ftz.f16x2.f32x2.f32x2 d, a, b` (PTX 9.4, sm_107f and its family)
         """
 class Mul_wide:
     def s16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two numbers; of integers, take the low half, the high half or the whole product.
+        """Multiply two numbers; for integers, take the low half, the high half or all bits of the product.
         - `mul.wide.type d, a, b` (PTX 1.0, any target)
         """
     s32 = s16
@@ -10646,13 +10646,13 @@ class Mul24:
     lo: Mul24_mode
 class Mul24_mode:
     def s32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply the low 24 bits of two integers and take 32 bits of the product.
+        """Multiply the low 24 bits of two integers and take the low or high 32 bits of the 48-bit product.
         - `mul24.mode.type d, a, b` (PTX 1.0, any target)
         """
     u32 = s32
 class Nanosleep:
     def u32(self, t: Value, /, *, pred: Guard = None) -> None:
-        """Suspend the thread for about a number of nanoseconds.
+        """Suspend the thread for approximately the given number of nanoseconds.
         - `nanosleep.u32 t` (PTX 6.3, sm_70 or later)
         """
 class Neg:
@@ -10697,24 +10697,24 @@ class Neg_ftz:
         """
 class Not:
     def b16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Invert every bit, or a predicate.
+        """Invert every bit of a value, or negate a predicate.
         - `not.type d, a` (PTX 1.0, any target)
         """
     b32 = b16
     b64 = b16
     def pred(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Invert every bit, or a predicate.
+        """Invert every bit of a value, or negate a predicate.
         - `not.pred d, a` (PTX 1.0, any target)
         """
 class Or:
     def b16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the bitwise or of two values, or of two predicates.
+        """Compute the bitwise OR of two values, or the OR of two predicates.
         - `or.type d, a, b` (PTX 1.0, any target)
         """
     b32 = b16
     b64 = b16
     def pred(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the bitwise or of two values, or of two predicates.
+        """Compute the bitwise OR of two values, or the OR of two predicates.
         - `or.pred d, a, b` (PTX 1.0, any target)
         """
 class Pmevent:
@@ -10723,12 +10723,12 @@ class Pmevent:
         - `pmevent a` (PTX 1.4, any target)
         """
     def mask(self, a: Constant, /, *, pred: Guard = None) -> None:
-        """Trigger the performance-monitor events of a mask.
+        """Trigger the performance-monitor events whose bits are set in a mask.
         - `pmevent.mask a` (PTX 3.0, any target)
         """
 class Popc:
     def b32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Count the bits that are set.
+        """Count the set bits of an integer.
         - `popc.type d, a` (PTX 2.0, any target)
         """
     b64 = b32
@@ -10782,16 +10782,16 @@ class Prefetchu:
         """
 class Prmt:
     b32: Prmt_b32
-    """Select any four bytes of two words, each by a selector.
+    """Select four of the eight bytes in two 32-bit registers, each byte by a selector.
     - `prmt.b32{.mode} d, a, b, c` (PTX 2.0, any target)
     """
 class Prmt_b32:
     def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Select any four bytes of two words, each by a selector.
+        """Select four of the eight bytes in two 32-bit registers, each byte by a selector.
         - `prmt.b32{.mode} d, a, b, c` (PTX 2.0, any target)
         """
     def b4e(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Select any four bytes of two words, each by a selector.
+        """Select four of the eight bytes in two 32-bit registers, each byte by a selector.
         - `prmt.b32{.mode} d, a, b, c` (PTX 2.0, any target)
         """
     ecl = b4e
@@ -10880,72 +10880,72 @@ class Red:
 class Red_add:
     L2__cache_hint: Red_add_L2_cache_hint
     def f32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 2.0, any target)
         """
     def f64(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 5.0, sm_60 or later)
         """
     noftz: Red_add_noftz
     def s32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
         """
     u32 = s32
     def u64(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.2, any target)
         """
     v2: Red_add_v2
     v4: Red_add_v4
 class Red_add_L2_cache_hint:
     def f32(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.global}.op.hint.type [a], b, policy` (PTX 2.0, any target)
         """
     def f64(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.global}.op.hint.type [a], b, policy` (PTX 5.0, sm_60 or later)
         """
     def s32(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.global}.op.hint.type [a], b, policy` (PTX 1.1, any target)
         """
     u32 = s32
     def u64(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.global}.op.hint.type [a], b, policy` (PTX 1.2, any target)
         """
     v2: Red_add_L2_cache_hint_v2
     v4: Red_add_L2_cache_hint_v4
 class Red_add_L2_cache_hint_v2:
     def f32(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.global}.op{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
 class Red_add_L2_cache_hint_v4:
     def f32(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.global}.op{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
 class Red_add_noftz:
     L2__cache_hint: Red_add_noftz_L2_cache_hint
     def bf16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.space}.op.noftz.type [a], b` (PTX 7.8, sm_90 or later)
         """
     bf16x2 = bf16
     def f16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.space}.op.noftz.type [a], b` (PTX 6.3, sm_70 or later)
         """
     def f16x2(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.space}.op.noftz.type [a], b` (PTX 6.2, sm_60 or later)
         """
     def f32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.space}.op.noftz.type [a], b` (PTX 9.4, sm_90 or later)
         """
     v2: Red_add_noftz_v2
@@ -10953,20 +10953,20 @@ class Red_add_noftz:
     v8: Red_add_noftz_v8
 class Red_add_noftz_L2_cache_hint:
     def bf16(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.global}.op.noftz.hint.type [a], b, policy` (PTX 7.8, sm_90 or later)
         """
     bf16x2 = bf16
     def f16(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.global}.op.noftz.hint.type [a], b, policy` (PTX 6.3, sm_70 or later)
         """
     def f16x2(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.global}.op.noftz.hint.type [a], b, policy` (PTX 6.2, sm_60 or later)
         """
     def f32(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.global}.op.noftz.hint.type [a], b, policy` (PTX 9.4, sm_90 or later)
         """
     v2: Red_add_noftz_L2_cache_hint_v2
@@ -10974,103 +10974,103 @@ class Red_add_noftz_L2_cache_hint:
     v8: Red_add_noftz_L2_cache_hint_v8
 class Red_add_noftz_L2_cache_hint_v2:
     def bf16(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
     def bf16x2(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
     f16 = bf16
     f16x2 = bf16x2
     def f32(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
         """
 class Red_add_noftz_L2_cache_hint_v4:
     def bf16(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
     def bf16x2(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
     f16 = bf16
     f16x2 = bf16x2
     def f32(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
         """
 class Red_add_noftz_L2_cache_hint_v8:
     def bf16(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
     f16 = bf16
 class Red_add_noftz_v2:
     def bf16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
     def bf16x2(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
     f16 = bf16
     f16x2 = bf16x2
     def f32(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
         """
 class Red_add_noftz_v4:
     def bf16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
     def bf16x2(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
     f16 = bf16
     f16x2 = bf16x2
     def f32(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 9.4, sm_90 or later)
         """
 class Red_add_noftz_v8:
     def bf16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
     f16 = bf16
 class Red_add_v2:
     def f32(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.global}.op{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
 class Red_add_v4:
     def f32(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.global}.op{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
 class Red_op:
     L2__cache_hint: Red_op_L2_cache_hint
     def b32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
         """
     def b64(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 3.1, any target)
         """
 class Red_op_L2_cache_hint:
     def b32(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.global}.op.hint.type [a], b, policy` (PTX 1.1, any target)
         """
     def b64(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.global}.op.hint.type [a], b, policy` (PTX 3.1, any target)
         """
 class Red_scope:
@@ -11089,12 +11089,12 @@ class Red_scope:
 class Red_scope_op:
     L2__cache_hint: Red_scope_op_L2_cache_hint
     def u32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
         """
 class Red_scope_op_L2_cache_hint:
     def u32(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.global}.op.hint.type [a], b, policy` (PTX 1.1, any target)
         """
 class Red_scope_global:
@@ -11110,22 +11110,22 @@ class Red_scope_global_op:
     L2__cache_hint: Red_L2_cache_hint
     noftz: Red_scope_global_op_noftz
     def s32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
         """
     def s64(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 3.1, any target)
         """
     u32 = s32
     u64 = s64
 class Red_L2_cache_hint:
     def s32(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.global}.op.hint.type [a], b, policy` (PTX 1.1, any target)
         """
     def s64(self, a: Name, b: Value, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.global}.op.hint.type [a], b, policy` (PTX 3.1, any target)
         """
     u32 = s32
@@ -11141,44 +11141,44 @@ class Red_L2_cache_hint_2:
     v8: Red_add_noftz_L2_cache_hint_v8
 class Red_v2:
     def bf16(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
     def bf16x2(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
     f16 = bf16
     f16x2 = bf16x2
 class Red_v4:
     def bf16(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
     def bf16x2(self, a: Name, b: Values, policy: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
     f16 = bf16
     f16x2 = bf16x2
 class Red_scope_global_op_noftz_v2:
     def bf16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
     def bf16x2(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
     f16 = bf16
     f16x2 = bf16x2
 class Red_scope_global_op_noftz_v4:
     def bf16(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
     def bf16x2(self, a: Name, b: Values, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.global}.op.noftz{.hint}.vec.type [a], b{, policy}` (PTX 8.1, sm_90 or later)
         """
     f16 = bf16
@@ -11194,62 +11194,62 @@ class Red_scope_space:
     xor: Red_scope_space_op
 class Red_scope_space_add:
     def f32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 2.0, any target)
         """
     def f64(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 5.0, sm_60 or later)
         """
     noftz: Red_scope_space_add_noftz
     def s32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
         """
     u32 = s32
     def u64(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.2, any target)
         """
 class Red_scope_space_add_noftz:
     def bf16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.space}.op.noftz.type [a], b` (PTX 7.8, sm_90 or later)
         """
     bf16x2 = bf16
     def f16(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.space}.op.noftz.type [a], b` (PTX 6.3, sm_70 or later)
         """
     def f16x2(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.space}.op.noftz.type [a], b` (PTX 6.2, sm_60 or later)
         """
     def f32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.space}.op.noftz.type [a], b` (PTX 9.4, sm_90 or later)
         """
 class Red_scope_space_op:
     def b32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
         """
     def b64(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 3.1, any target)
         """
 class Red_scope_space_op_2:
     def u32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
         """
 class Red_scope_space_op_3:
     def s32(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 1.1, any target)
         """
     def s64(self, a: Name, b: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into memory atomically.
+        """Combine a value with a memory location atomically, without a result.
         - `red{.sem}{.scope}{.space}.op.type [a], b` (PTX 3.1, any target)
         """
     u32 = s32
@@ -11282,36 +11282,36 @@ class Redux_sync:
     xor: Redux_sync_op
 class Redux_sync_add:
     def s32(self, d: Result, a: Value, membermask: Value, /, *, pred: Guard = None) -> Reg:
-        """Reduce a value over the lanes of a warp, and give each the result.
+        """Reduce a value over the lanes of a warp, and return the result to every lane.
         - `redux.sync.op.type d, a, membermask` (PTX 7.0, sm_80 or later)
         """
     u32 = s32
 class Redux_sync_op:
     def b32(self, d: Result, a: Value, membermask: Value, /, *, pred: Guard = None) -> Reg:
-        """Reduce a value over the lanes of a warp, and give each the result.
+        """Reduce a value over the lanes of a warp, and return the result to every lane.
         - `redux.sync.op.b32 d, a, membermask` (PTX 7.0, sm_80 or later)
         """
 class Redux_sync_op_2:
     NaN: Redux_sync_op_NaN
     abs: Redux_sync_op_abs
     def f32(self, d: Result, a: Value, membermask: Value, /, *, pred: Guard = None) -> Reg:
-        """Reduce a value over the lanes of a warp, and give each the result.
+        """Reduce a value over the lanes of a warp, and return the result to every lane.
         - `redux.sync.op{.abs}{.NaN}.f32 d, a, membermask` (PTX 8.6, sm_100f and its family, or sm_100a only)
         """
     def s32(self, d: Result, a: Value, membermask: Value, /, *, pred: Guard = None) -> Reg:
-        """Reduce a value over the lanes of a warp, and give each the result.
+        """Reduce a value over the lanes of a warp, and return the result to every lane.
         - `redux.sync.op.type d, a, membermask` (PTX 7.0, sm_80 or later)
         """
     u32 = s32
 class Redux_sync_op_NaN:
     def f32(self, d: Result, a: Value, membermask: Value, /, *, pred: Guard = None) -> Reg:
-        """Reduce a value over the lanes of a warp, and give each the result.
+        """Reduce a value over the lanes of a warp, and return the result to every lane.
         - `redux.sync.op{.abs}{.NaN}.f32 d, a, membermask` (PTX 8.6, sm_100f and its family, or sm_100a only)
         """
 class Redux_sync_op_abs:
     NaN: Redux_sync_op_NaN
     def f32(self, d: Result, a: Value, membermask: Value, /, *, pred: Guard = None) -> Reg:
-        """Reduce a value over the lanes of a warp, and give each the result.
+        """Reduce a value over the lanes of a warp, and return the result to every lane.
         - `redux.sync.op{.abs}{.NaN}.f32 d, a, membermask` (PTX 8.6, sm_100f and its family, or sm_100a only)
         """
 class Rem:
@@ -11326,34 +11326,34 @@ class Rem:
     u64 = s16
 class Ret:
     def __call__(self, *, pred: Guard = None) -> None:
-        """Return from a function, or end the thread from an entry.
+        """Return from a function; in an entry, end the thread.
         - `ret{.uni}` (PTX 1.0, any target)
         """
     def uni(self, *, pred: Guard = None) -> None:
-        """Return from a function, or end the thread from an entry.
+        """Return from a function; in an entry, end the thread.
         - `ret{.uni}` (PTX 1.0, any target)
         """
 class Rsqrt:
     approx: Rsqrt_approx
-    """- `rsqrt`: Approximate the reciprocal of the square root.
+    """- `rsqrt`: Approximate the reciprocal of the square root of a number.
     - `rsqrt.approx.ftz.f64`: Approximate the reciprocal square root of a double, from its upper 32 bits.
     """
 class Rsqrt_approx:
     def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Approximate the reciprocal of the square root.
+        """Approximate the reciprocal of the square root of a number.
         - `rsqrt.approx{.ftz}.f32 d, a` (PTX 1.0, any target)
         """
     def f64(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Approximate the reciprocal of the square root.
+        """Approximate the reciprocal of the square root of a number.
         - `rsqrt.approx.f64 d, a` (PTX 1.0, any target)
         """
     ftz: Rsqrt_approx_ftz
     """- `rsqrt.approx.ftz.f64`: Approximate the reciprocal square root of a double, from its upper 32 bits.
-    - `rsqrt`: Approximate the reciprocal of the square root.
+    - `rsqrt`: Approximate the reciprocal of the square root of a number.
     """
 class Rsqrt_approx_ftz:
     def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Approximate the reciprocal of the square root.
+        """Approximate the reciprocal of the square root of a number.
         - `rsqrt.approx{.ftz}.f32 d, a` (PTX 1.0, any target)
         """
     def f64(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
@@ -11362,7 +11362,7 @@ class Rsqrt_approx_ftz:
         """
 class Sad:
     def s16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Add the absolute difference of two integers to a third.
+        """Add the absolute difference of two integers to a third integer.
         - `sad.type d, a, b, c` (PTX 1.0, any target)
         """
     s32 = s16
@@ -11415,14 +11415,14 @@ class Set_cmp:
     or_: Set_cmp_boolop
     s16: Set_cmp_dtype
     def s16x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.type d, a, b` (PTX 9.4, sm_107f and its family)
         """
     s32: Set_cmp_dtype_2
     s8x4 = s16x2
     u16: Set_cmp_dtype
     def u16x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.type d, a, b` (PTX 9.4, sm_107f and its family)
         """
     u32: Set_cmp_dtype_2
@@ -11441,103 +11441,103 @@ class Set_cmp_boolop:
     u32: Set_cmp_boolop_dtype_2
 class Set_cmp_boolop_bf16:
     def b16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
         """
     b32 = b16
     b64 = b16
     def bf16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.bf16 d, a, b, c` (PTX 7.8, sm_90 or later)
         """
     def f16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.f16 d, a, b, c` (PTX 7.8, sm_90 or later)
         """
     def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
         """
     def f64(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
         """
     def s16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
         """
     s32 = s16
     s64 = s16
     def u16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
         """
     u32 = u16
     u64 = u16
 class Set_cmp_boolop_bf16x2:
     def bf16x2(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.bf16x2 d, a, b, c` (PTX 7.8, sm_90 or later)
         """
 class Set_cmp_boolop_f16:
     def b16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
         """
     b32 = b16
     b64 = b16
     def f16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop{.ftz}.dtype.f16 d, a, b, c` (PTX 4.2, sm_53 or later)
         """
     def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop{.ftz}.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
         """
     def f64(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
         """
     def s16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
         """
     s32 = s16
     s64 = s16
     def u16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
         """
     u32 = u16
     u64 = u16
 class Set_cmp_boolop_f16x2:
     def f16x2(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop{.ftz}.dtype.f16x2 d, a, b, c` (PTX 4.2, sm_53 or later)
         """
 class Set_cmp_boolop_f32:
     def b16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
     b32 = b16
     b64 = b16
     def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop{.ftz}.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
     def f64(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
     def s16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
     s32 = s16
     s64 = s16
     def u16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
     u32 = u16
@@ -11552,187 +11552,187 @@ class Set_cmp_boolop_ftz:
     u32: Set_cmp_boolop_ftz_dtype_2
 class Set_cmp_boolop_ftz_f16:
     def f16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop{.ftz}.dtype.f16 d, a, b, c` (PTX 4.2, sm_53 or later)
         """
     def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop{.ftz}.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
         """
 class Set_cmp_boolop_ftz_f32:
     def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop{.ftz}.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
 class Set_cmp_boolop_ftz_dtype:
     def f16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop{.ftz}.dtype.f16 d, a, b, c` (PTX 6.5, sm_53 or later)
         """
 class Set_cmp_boolop_ftz_dtype_2:
     def f16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop{.ftz}.dtype.f16 d, a, b, c` (PTX 6.5, sm_53 or later)
         """
     def f16x2(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop{.ftz}.dtype.f16x2 d, a, b, c` (PTX 6.5, sm_53 or later)
         """
     def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop{.ftz}.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
 class Set_cmp_boolop_dtype:
     def bf16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.bf16 d, a, b, c` (PTX 7.8, sm_90 or later)
         """
     def f16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop{.ftz}.dtype.f16 d, a, b, c` (PTX 6.5, sm_53 or later)
         """
 class Set_cmp_boolop_dtype_2:
     def b16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
     b32 = b16
     b64 = b16
     def bf16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.bf16 d, a, b, c` (PTX 7.8, sm_90 or later)
         """
     def bf16x2(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.bf16x2 d, a, b, c` (PTX 7.8, sm_90 or later)
         """
     def f16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop{.ftz}.dtype.f16 d, a, b, c` (PTX 6.5, sm_53 or later)
         """
     def f16x2(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop{.ftz}.dtype.f16x2 d, a, b, c` (PTX 6.5, sm_53 or later)
         """
     def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop{.ftz}.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
     def f64(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
     def s16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
     s32 = s16
     s64 = s16
     def u16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
     u32 = u16
     u64 = u16
 class Set_cmp_bf16:
     def b16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
         """
     b32 = b16
     b64 = b16
     def bf16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.bf16 d, a, b` (PTX 7.8, sm_90 or later)
         """
     def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.f16 d, a, b` (PTX 7.8, sm_90 or later)
         """
     def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
         """
     def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
         """
     def s16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
         """
     s32 = s16
     s64 = s16
     def u16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
         """
     u32 = u16
     u64 = u16
 class Set_cmp_bf16x2:
     def bf16x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.bf16x2 d, a, b` (PTX 7.8, sm_90 or later)
         """
 class Set_cmp_f16:
     def b16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
         """
     b32 = b16
     b64 = b16
     def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp{.ftz}.dtype.f16 d, a, b` (PTX 4.2, sm_53 or later)
         """
     def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp{.ftz}.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
         """
     def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
         """
     def s16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
         """
     s32 = s16
     s64 = s16
     def u16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
         """
     u32 = u16
     u64 = u16
 class Set_cmp_f16x2:
     def f16x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp{.ftz}.dtype.f16x2 d, a, b` (PTX 4.2, sm_53 or later)
         """
 class Set_cmp_f32:
     def b16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.stype d, a, b` (PTX 1.0, any target)
         """
     b32 = b16
     b64 = b16
     def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp{.ftz}.dtype.stype d, a, b` (PTX 1.0, any target)
         """
     def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.stype d, a, b` (PTX 1.0, any target)
         """
     def s16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.stype d, a, b` (PTX 1.0, any target)
         """
     s32 = s16
     s64 = s16
     def u16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.stype d, a, b` (PTX 1.0, any target)
         """
     u32 = u16
@@ -11747,84 +11747,84 @@ class Set_cmp_ftz:
     u32: Set_cmp_ftz_dtype_2
 class Set_cmp_ftz_f16:
     def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp{.ftz}.dtype.f16 d, a, b` (PTX 4.2, sm_53 or later)
         """
     def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp{.ftz}.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
         """
 class Set_cmp_ftz_f32:
     def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp{.ftz}.dtype.stype d, a, b` (PTX 1.0, any target)
         """
 class Set_cmp_ftz_dtype:
     def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp{.ftz}.dtype.f16 d, a, b` (PTX 6.5, sm_53 or later)
         """
 class Set_cmp_ftz_dtype_2:
     def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp{.ftz}.dtype.f16 d, a, b` (PTX 6.5, sm_53 or later)
         """
     def f16x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp{.ftz}.dtype.f16x2 d, a, b` (PTX 6.5, sm_53 or later)
         """
     def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp{.ftz}.dtype.stype d, a, b` (PTX 1.0, any target)
         """
 class Set_cmp_dtype:
     def bf16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.bf16 d, a, b` (PTX 7.8, sm_90 or later)
         """
     def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp{.ftz}.dtype.f16 d, a, b` (PTX 6.5, sm_53 or later)
         """
 class Set_cmp_dtype_2:
     def b16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.stype d, a, b` (PTX 1.0, any target)
         """
     b32 = b16
     b64 = b16
     def bf16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.bf16 d, a, b` (PTX 7.8, sm_90 or later)
         """
     def bf16x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.bf16x2 d, a, b` (PTX 7.8, sm_90 or later)
         """
     def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp{.ftz}.dtype.f16 d, a, b` (PTX 6.5, sm_53 or later)
         """
     def f16x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp{.ftz}.dtype.f16x2 d, a, b` (PTX 6.5, sm_53 or later)
         """
     def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp{.ftz}.dtype.stype d, a, b` (PTX 1.0, any target)
         """
     def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.stype d, a, b` (PTX 1.0, any target)
         """
     def s16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.stype d, a, b` (PTX 1.0, any target)
         """
     s32 = s16
     s64 = s16
     def u16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.stype d, a, b` (PTX 1.0, any target)
         """
     u32 = u16
@@ -11856,130 +11856,130 @@ class Set_cmp_boolop_2:
     u32: Set_cmp_boolop_dtype_3
 class Set_cmp_boolop_bf16_2:
     def bf16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.bf16 d, a, b, c` (PTX 7.8, sm_90 or later)
         """
     def f16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.f16 d, a, b, c` (PTX 7.8, sm_90 or later)
         """
     def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
         """
     def f64(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
         """
 class Set_cmp_boolop_f16_2:
     def f16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop{.ftz}.dtype.f16 d, a, b, c` (PTX 4.2, sm_53 or later)
         """
     def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop{.ftz}.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
         """
     def f64(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
         """
 class Set_cmp_boolop_f32_2:
     def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop{.ftz}.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
     def f64(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
 class Set_cmp_boolop_dtype_3:
     def bf16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.bf16 d, a, b, c` (PTX 7.8, sm_90 or later)
         """
     def bf16x2(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.bf16x2 d, a, b, c` (PTX 7.8, sm_90 or later)
         """
     def f16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop{.ftz}.dtype.f16 d, a, b, c` (PTX 6.5, sm_53 or later)
         """
     def f16x2(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop{.ftz}.dtype.f16x2 d, a, b, c` (PTX 6.5, sm_53 or later)
         """
     def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop{.ftz}.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
     def f64(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
 class Set_cmp_bf16_2:
     def bf16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.bf16 d, a, b` (PTX 7.8, sm_90 or later)
         """
     def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.f16 d, a, b` (PTX 7.8, sm_90 or later)
         """
     def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
         """
     def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
         """
 class Set_cmp_f16_2:
     def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp{.ftz}.dtype.f16 d, a, b` (PTX 4.2, sm_53 or later)
         """
     def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp{.ftz}.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
         """
     def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
         """
 class Set_cmp_f32_2:
     def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp{.ftz}.dtype.stype d, a, b` (PTX 1.0, any target)
         """
     def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.stype d, a, b` (PTX 1.0, any target)
         """
 class Set_cmp_dtype_3:
     def bf16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.bf16 d, a, b` (PTX 7.8, sm_90 or later)
         """
     def bf16x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.bf16x2 d, a, b` (PTX 7.8, sm_90 or later)
         """
     def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp{.ftz}.dtype.f16 d, a, b` (PTX 6.5, sm_53 or later)
         """
     def f16x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp{.ftz}.dtype.f16x2 d, a, b` (PTX 6.5, sm_53 or later)
         """
     def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp{.ftz}.dtype.stype d, a, b` (PTX 1.0, any target)
         """
     def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.stype d, a, b` (PTX 1.0, any target)
         """
 class Set_cmp_3:
@@ -11993,14 +11993,14 @@ class Set_cmp_3:
     or_: Set_cmp_boolop_3
     s16: Set_cmp_dtype
     def s16x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.type d, a, b` (PTX 9.4, sm_107f and its family)
         """
     s32: Set_cmp_dtype_4
     s8x4 = s16x2
     u16: Set_cmp_dtype
     def u16x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.type d, a, b` (PTX 9.4, sm_107f and its family)
         """
     u32: Set_cmp_dtype_4
@@ -12019,224 +12019,224 @@ class Set_cmp_boolop_3:
     u32: Set_cmp_boolop_dtype_4
 class Set_cmp_boolop_bf16_3:
     def bf16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.bf16 d, a, b, c` (PTX 7.8, sm_90 or later)
         """
     def f16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.f16 d, a, b, c` (PTX 7.8, sm_90 or later)
         """
     def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
         """
     def f64(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
         """
     def s16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
         """
     s32 = s16
     s64 = s16
     def u16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
         """
     u32 = u16
     u64 = u16
 class Set_cmp_boolop_f16_3:
     def f16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop{.ftz}.dtype.f16 d, a, b, c` (PTX 4.2, sm_53 or later)
         """
     def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop{.ftz}.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
         """
     def f64(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
         """
     def s16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
         """
     s32 = s16
     s64 = s16
     def u16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
         """
     u32 = u16
     u64 = u16
 class Set_cmp_boolop_f32_3:
     def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop{.ftz}.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
     def f64(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
     def s16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
     s32 = s16
     s64 = s16
     def u16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
     u32 = u16
     u64 = u16
 class Set_cmp_boolop_dtype_4:
     def bf16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.bf16 d, a, b, c` (PTX 7.8, sm_90 or later)
         """
     def bf16x2(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.bf16x2 d, a, b, c` (PTX 7.8, sm_90 or later)
         """
     def f16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop{.ftz}.dtype.f16 d, a, b, c` (PTX 6.5, sm_53 or later)
         """
     def f16x2(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop{.ftz}.dtype.f16x2 d, a, b, c` (PTX 6.5, sm_53 or later)
         """
     def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop{.ftz}.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
     def f64(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
     def s16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
     s32 = s16
     s64 = s16
     def u16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
     u32 = u16
     u64 = u16
 class Set_cmp_bf16_3:
     def bf16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.bf16 d, a, b` (PTX 7.8, sm_90 or later)
         """
     def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.f16 d, a, b` (PTX 7.8, sm_90 or later)
         """
     def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
         """
     def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
         """
     def s16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
         """
     s32 = s16
     s64 = s16
     def u16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
         """
     u32 = u16
     u64 = u16
 class Set_cmp_f16_3:
     def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp{.ftz}.dtype.f16 d, a, b` (PTX 4.2, sm_53 or later)
         """
     def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp{.ftz}.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
         """
     def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
         """
     def s16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
         """
     s32 = s16
     s64 = s16
     def u16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
         """
     u32 = u16
     u64 = u16
 class Set_cmp_f32_3:
     def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp{.ftz}.dtype.stype d, a, b` (PTX 1.0, any target)
         """
     def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.stype d, a, b` (PTX 1.0, any target)
         """
     def s16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.stype d, a, b` (PTX 1.0, any target)
         """
     s32 = s16
     s64 = s16
     def u16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.stype d, a, b` (PTX 1.0, any target)
         """
     u32 = u16
     u64 = u16
 class Set_cmp_dtype_4:
     def bf16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.bf16 d, a, b` (PTX 7.8, sm_90 or later)
         """
     def bf16x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.bf16x2 d, a, b` (PTX 7.8, sm_90 or later)
         """
     def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp{.ftz}.dtype.f16 d, a, b` (PTX 6.5, sm_53 or later)
         """
     def f16x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp{.ftz}.dtype.f16x2 d, a, b` (PTX 6.5, sm_53 or later)
         """
     def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp{.ftz}.dtype.stype d, a, b` (PTX 1.0, any target)
         """
     def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.stype d, a, b` (PTX 1.0, any target)
         """
     def s16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.stype d, a, b` (PTX 1.0, any target)
         """
     s32 = s16
     s64 = s16
     def u16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.stype d, a, b` (PTX 1.0, any target)
         """
     u32 = u16
@@ -12249,7 +12249,7 @@ class Set_cmp_4:
     or_: Set_cmp_boolop_4
     s32: Set_cmp_dtype_5
     def u16x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.type d, a, b` (PTX 9.4, sm_107f and its family)
         """
     u32: Set_cmp_dtype_5
@@ -12263,42 +12263,42 @@ class Set_cmp_boolop_4:
     u32: Set_cmp_boolop_dtype_5
 class Set_cmp_boolop_bf16_4:
     def u16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 7.8, sm_90 or later)
         """
     u32 = u16
     u64 = u16
 class Set_cmp_boolop_f16_4:
     def u16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 4.2, sm_53 or later)
         """
     u32 = u16
     u64 = u16
 class Set_cmp_boolop_dtype_5:
     def u16(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.boolop.dtype.stype d, a, b, c` (PTX 1.0, any target)
         """
     u32 = u16
     u64 = u16
 class Set_cmp_bf16_4:
     def u16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.stype d, a, b` (PTX 7.8, sm_90 or later)
         """
     u32 = u16
     u64 = u16
 class Set_cmp_f16_4:
     def u16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.stype d, a, b` (PTX 4.2, sm_53 or later)
         """
     u32 = u16
     u64 = u16
 class Set_cmp_dtype_5:
     def u16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result as an integer or a number.
+        """Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).
         - `set.cmp.dtype.stype d, a, b` (PTX 1.0, any target)
         """
     u32 = u16
@@ -12326,7 +12326,7 @@ class Setp_cmp:
     and_: Setp_cmp_boolop
     @overload
     def b16(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp.type p{|q}, a, b` (PTX 1.0, any target)
         """
     @overload
@@ -12336,7 +12336,7 @@ class Setp_cmp:
     b64 = b16
     @overload
     def bf16(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp.bf16 p, a, b` (PTX 7.8, sm_90 or later)
         """
     @overload
@@ -12344,7 +12344,7 @@ class Setp_cmp:
         """As above, with other operands."""
     @overload
     def bf16x2(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp.bf16x2 p{|q}, a, b` (PTX 7.8, sm_90 or later)
         """
     @overload
@@ -12352,7 +12352,7 @@ class Setp_cmp:
         """As above, with other operands."""
     @overload
     def f16(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp{.ftz}.f16 p, a, b` (PTX 4.2, sm_53 or later)
         """
     @overload
@@ -12360,7 +12360,7 @@ class Setp_cmp:
         """As above, with other operands."""
     @overload
     def f16x2(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp{.ftz}.f16x2 p{|q}, a, b` (PTX 4.2, sm_53 or later)
         """
     @overload
@@ -12368,7 +12368,7 @@ class Setp_cmp:
         """As above, with other operands."""
     @overload
     def f32(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp{.ftz}.type p{|q}, a, b` (PTX 1.0, any target)
         """
     @overload
@@ -12376,7 +12376,7 @@ class Setp_cmp:
         """As above, with other operands."""
     @overload
     def f64(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp.type p{|q}, a, b` (PTX 1.0, any target)
         """
     @overload
@@ -12386,7 +12386,7 @@ class Setp_cmp:
     or_: Setp_cmp_boolop
     @overload
     def s16(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp.type p{|q}, a, b` (PTX 1.0, any target)
         """
     @overload
@@ -12396,7 +12396,7 @@ class Setp_cmp:
     s64 = s16
     @overload
     def u16(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp.type p{|q}, a, b` (PTX 1.0, any target)
         """
     @overload
@@ -12408,7 +12408,7 @@ class Setp_cmp:
 class Setp_cmp_boolop:
     @overload
     def b16(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp.boolop.type p{|q}, a, b, c` (PTX 1.0, any target)
         """
     @overload
@@ -12418,7 +12418,7 @@ class Setp_cmp_boolop:
     b64 = b16
     @overload
     def bf16(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp.boolop.bf16 p, a, b, c` (PTX 7.8, sm_90 or later)
         """
     @overload
@@ -12426,7 +12426,7 @@ class Setp_cmp_boolop:
         """As above, with other operands."""
     @overload
     def bf16x2(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp.boolop.bf16x2 p{|q}, a, b, c` (PTX 7.8, sm_90 or later)
         """
     @overload
@@ -12434,7 +12434,7 @@ class Setp_cmp_boolop:
         """As above, with other operands."""
     @overload
     def f16(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp.boolop{.ftz}.f16 p, a, b, c` (PTX 4.2, sm_53 or later)
         """
     @overload
@@ -12442,7 +12442,7 @@ class Setp_cmp_boolop:
         """As above, with other operands."""
     @overload
     def f16x2(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp.boolop{.ftz}.f16x2 p{|q}, a, b, c` (PTX 4.2, sm_53 or later)
         """
     @overload
@@ -12450,7 +12450,7 @@ class Setp_cmp_boolop:
         """As above, with other operands."""
     @overload
     def f32(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp.boolop{.ftz}.type p{|q}, a, b, c` (PTX 1.0, any target)
         """
     @overload
@@ -12458,7 +12458,7 @@ class Setp_cmp_boolop:
         """As above, with other operands."""
     @overload
     def f64(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp.boolop.type p{|q}, a, b, c` (PTX 1.0, any target)
         """
     @overload
@@ -12467,7 +12467,7 @@ class Setp_cmp_boolop:
     ftz: Setp_cmp_boolop_ftz
     @overload
     def s16(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp.boolop.type p{|q}, a, b, c` (PTX 1.0, any target)
         """
     @overload
@@ -12477,7 +12477,7 @@ class Setp_cmp_boolop:
     s64 = s16
     @overload
     def u16(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp.boolop.type p{|q}, a, b, c` (PTX 1.0, any target)
         """
     @overload
@@ -12488,7 +12488,7 @@ class Setp_cmp_boolop:
 class Setp_cmp_boolop_ftz:
     @overload
     def f16(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp.boolop{.ftz}.f16 p, a, b, c` (PTX 4.2, sm_53 or later)
         """
     @overload
@@ -12496,7 +12496,7 @@ class Setp_cmp_boolop_ftz:
         """As above, with other operands."""
     @overload
     def f16x2(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp.boolop{.ftz}.f16x2 p{|q}, a, b, c` (PTX 4.2, sm_53 or later)
         """
     @overload
@@ -12504,7 +12504,7 @@ class Setp_cmp_boolop_ftz:
         """As above, with other operands."""
     @overload
     def f32(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp.boolop{.ftz}.type p{|q}, a, b, c` (PTX 1.0, any target)
         """
     @overload
@@ -12513,7 +12513,7 @@ class Setp_cmp_boolop_ftz:
 class Setp_cmp_ftz:
     @overload
     def f16(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp{.ftz}.f16 p, a, b` (PTX 4.2, sm_53 or later)
         """
     @overload
@@ -12521,7 +12521,7 @@ class Setp_cmp_ftz:
         """As above, with other operands."""
     @overload
     def f16x2(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp{.ftz}.f16x2 p{|q}, a, b` (PTX 4.2, sm_53 or later)
         """
     @overload
@@ -12529,7 +12529,7 @@ class Setp_cmp_ftz:
         """As above, with other operands."""
     @overload
     def f32(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp{.ftz}.type p{|q}, a, b` (PTX 1.0, any target)
         """
     @overload
@@ -12539,7 +12539,7 @@ class Setp_cmp_2:
     and_: Setp_cmp_boolop_2
     @overload
     def bf16(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp.bf16 p, a, b` (PTX 7.8, sm_90 or later)
         """
     @overload
@@ -12547,7 +12547,7 @@ class Setp_cmp_2:
         """As above, with other operands."""
     @overload
     def bf16x2(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp.bf16x2 p{|q}, a, b` (PTX 7.8, sm_90 or later)
         """
     @overload
@@ -12555,7 +12555,7 @@ class Setp_cmp_2:
         """As above, with other operands."""
     @overload
     def f16(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp{.ftz}.f16 p, a, b` (PTX 4.2, sm_53 or later)
         """
     @overload
@@ -12563,7 +12563,7 @@ class Setp_cmp_2:
         """As above, with other operands."""
     @overload
     def f16x2(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp{.ftz}.f16x2 p{|q}, a, b` (PTX 4.2, sm_53 or later)
         """
     @overload
@@ -12571,7 +12571,7 @@ class Setp_cmp_2:
         """As above, with other operands."""
     @overload
     def f32(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp{.ftz}.type p{|q}, a, b` (PTX 1.0, any target)
         """
     @overload
@@ -12579,7 +12579,7 @@ class Setp_cmp_2:
         """As above, with other operands."""
     @overload
     def f64(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp.type p{|q}, a, b` (PTX 1.0, any target)
         """
     @overload
@@ -12591,7 +12591,7 @@ class Setp_cmp_2:
 class Setp_cmp_boolop_2:
     @overload
     def bf16(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp.boolop.bf16 p, a, b, c` (PTX 7.8, sm_90 or later)
         """
     @overload
@@ -12599,7 +12599,7 @@ class Setp_cmp_boolop_2:
         """As above, with other operands."""
     @overload
     def bf16x2(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp.boolop.bf16x2 p{|q}, a, b, c` (PTX 7.8, sm_90 or later)
         """
     @overload
@@ -12607,7 +12607,7 @@ class Setp_cmp_boolop_2:
         """As above, with other operands."""
     @overload
     def f16(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp.boolop{.ftz}.f16 p, a, b, c` (PTX 4.2, sm_53 or later)
         """
     @overload
@@ -12615,7 +12615,7 @@ class Setp_cmp_boolop_2:
         """As above, with other operands."""
     @overload
     def f16x2(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp.boolop{.ftz}.f16x2 p{|q}, a, b, c` (PTX 4.2, sm_53 or later)
         """
     @overload
@@ -12623,7 +12623,7 @@ class Setp_cmp_boolop_2:
         """As above, with other operands."""
     @overload
     def f32(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp.boolop{.ftz}.type p{|q}, a, b, c` (PTX 1.0, any target)
         """
     @overload
@@ -12631,7 +12631,7 @@ class Setp_cmp_boolop_2:
         """As above, with other operands."""
     @overload
     def f64(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp.boolop.type p{|q}, a, b, c` (PTX 1.0, any target)
         """
     @overload
@@ -12642,7 +12642,7 @@ class Setp_cmp_3:
     and_: Setp_cmp_boolop_3
     @overload
     def bf16(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp.bf16 p, a, b` (PTX 7.8, sm_90 or later)
         """
     @overload
@@ -12650,7 +12650,7 @@ class Setp_cmp_3:
         """As above, with other operands."""
     @overload
     def bf16x2(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp.bf16x2 p{|q}, a, b` (PTX 7.8, sm_90 or later)
         """
     @overload
@@ -12658,7 +12658,7 @@ class Setp_cmp_3:
         """As above, with other operands."""
     @overload
     def f16(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp{.ftz}.f16 p, a, b` (PTX 4.2, sm_53 or later)
         """
     @overload
@@ -12666,7 +12666,7 @@ class Setp_cmp_3:
         """As above, with other operands."""
     @overload
     def f16x2(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp{.ftz}.f16x2 p{|q}, a, b` (PTX 4.2, sm_53 or later)
         """
     @overload
@@ -12674,7 +12674,7 @@ class Setp_cmp_3:
         """As above, with other operands."""
     @overload
     def f32(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp{.ftz}.type p{|q}, a, b` (PTX 1.0, any target)
         """
     @overload
@@ -12682,7 +12682,7 @@ class Setp_cmp_3:
         """As above, with other operands."""
     @overload
     def f64(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp.type p{|q}, a, b` (PTX 1.0, any target)
         """
     @overload
@@ -12692,7 +12692,7 @@ class Setp_cmp_3:
     or_: Setp_cmp_boolop_3
     @overload
     def s16(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp.type p{|q}, a, b` (PTX 1.0, any target)
         """
     @overload
@@ -12702,7 +12702,7 @@ class Setp_cmp_3:
     s64 = s16
     @overload
     def u16(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp.type p{|q}, a, b` (PTX 1.0, any target)
         """
     @overload
@@ -12714,7 +12714,7 @@ class Setp_cmp_3:
 class Setp_cmp_boolop_3:
     @overload
     def bf16(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp.boolop.bf16 p, a, b, c` (PTX 7.8, sm_90 or later)
         """
     @overload
@@ -12722,7 +12722,7 @@ class Setp_cmp_boolop_3:
         """As above, with other operands."""
     @overload
     def bf16x2(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp.boolop.bf16x2 p{|q}, a, b, c` (PTX 7.8, sm_90 or later)
         """
     @overload
@@ -12730,7 +12730,7 @@ class Setp_cmp_boolop_3:
         """As above, with other operands."""
     @overload
     def f16(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp.boolop{.ftz}.f16 p, a, b, c` (PTX 4.2, sm_53 or later)
         """
     @overload
@@ -12738,7 +12738,7 @@ class Setp_cmp_boolop_3:
         """As above, with other operands."""
     @overload
     def f16x2(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp.boolop{.ftz}.f16x2 p{|q}, a, b, c` (PTX 4.2, sm_53 or later)
         """
     @overload
@@ -12746,7 +12746,7 @@ class Setp_cmp_boolop_3:
         """As above, with other operands."""
     @overload
     def f32(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp.boolop{.ftz}.type p{|q}, a, b, c` (PTX 1.0, any target)
         """
     @overload
@@ -12754,7 +12754,7 @@ class Setp_cmp_boolop_3:
         """As above, with other operands."""
     @overload
     def f64(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp.boolop.type p{|q}, a, b, c` (PTX 1.0, any target)
         """
     @overload
@@ -12763,7 +12763,7 @@ class Setp_cmp_boolop_3:
     ftz: Setp_cmp_boolop_ftz
     @overload
     def s16(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp.boolop.type p{|q}, a, b, c` (PTX 1.0, any target)
         """
     @overload
@@ -12773,7 +12773,7 @@ class Setp_cmp_boolop_3:
     s64 = s16
     @overload
     def u16(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp.boolop.type p{|q}, a, b, c` (PTX 1.0, any target)
         """
     @overload
@@ -12786,7 +12786,7 @@ class Setp_cmp_4:
     or_: Setp_cmp_boolop_4
     @overload
     def u16(self, p: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp.type p{|q}, a, b` (PTX 1.0, any target)
         """
     @overload
@@ -12798,7 +12798,7 @@ class Setp_cmp_4:
 class Setp_cmp_boolop_4:
     @overload
     def u16(self, p: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two values, and write the result to a predicate; a second one gets the opposite.
+        """Compare two values and write a predicate; a second predicate gets the negated comparison.
         - `setp.cmp.boolop.type p{|q}, a, b, c` (PTX 1.0, any target)
         """
     @overload
@@ -12814,7 +12814,7 @@ class Shf_direction:
     wrap: Shf_direction_mode
 class Shf_direction_mode:
     def b32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Shift two words joined into one, and take one word of the result (a funnel shift).
+        """Shift the 64 bits of two 32-bit registers, and return 32 bits of the result (a funnel shift).
         - `shf.direction.mode.b32 d, a, b, c` (PTX 3.1, any target)
         """
 class Shfl:
@@ -12863,14 +12863,14 @@ class Shfl_sync_mode:
         """As above, with other operands."""
 class Shl:
     def b16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Shift to the left; counts beyond the width give zero.
+        """Shift a value to the left; shift amounts above the width of the type give zero.
         - `shl.type d, a, b` (PTX 1.0, any target)
         """
     b32 = b16
     b64 = b16
 class Shr:
     def b16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Shift to the right, filling with the sign if the type is signed.
+        """Shift a value to the right; signed types fill with the sign bit, other types with zeros.
         - `shr.type d, a, b` (PTX 1.0, any target)
         """
     b32 = b16
@@ -12909,11 +12909,11 @@ class Slct:
     u64: Slct_type
 class Slct_type:
     def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Select one of two values by the sign of a third.
+        """Select one of two values by the sign of a third value.
         - `slct{.ftz}.type.f32 d, a, b, c` (PTX 1.0, any target)
         """
     def s32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Select one of two values by the sign of a third.
+        """Select one of two values by the sign of a third value.
         - `slct.type.s32 d, a, b, c` (PTX 1.0, any target)
         """
 class Slct_ftz:
@@ -12930,7 +12930,7 @@ class Slct_ftz:
     u64: Slct_ftz_type
 class Slct_ftz_type:
     def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Select one of two values by the sign of a third.
+        """Select one of two values by the sign of a third value.
         - `slct{.ftz}.type.f32 d, a, b, c` (PTX 1.0, any target)
         """
 class Sqrt:
@@ -12941,28 +12941,28 @@ class Sqrt:
     rz: Sqrt_rnd
 class Sqrt_approx:
     def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the square root.
+        """Take the square root of a number.
         - `sqrt.approx{.ftz}.f32 d, a` (PTX 1.0, any target)
         """
     ftz: Sqrt_approx_ftz
 class Sqrt_approx_ftz:
     def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the square root.
+        """Take the square root of a number.
         - `sqrt.approx{.ftz}.f32 d, a` (PTX 1.0, any target)
         """
 class Sqrt_rnd:
     def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the square root.
+        """Take the square root of a number.
         - `sqrt.rnd{.ftz}.f32 d, a` (PTX 1.0, any target)
         """
     def f64(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the square root.
+        """Take the square root of a number.
         - `sqrt.rnd.f64 d, a` (PTX 1.0, any target)
         """
     ftz: Sqrt_rnd_ftz
 class Sqrt_rnd_ftz:
     def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the square root.
+        """Take the square root of a number.
         - `sqrt.rnd{.ftz}.f32 d, a` (PTX 1.0, any target)
         """
 class St:
@@ -14626,7 +14626,7 @@ class St_weak:
     wt: St_cop
 class Stackrestore:
     def u32(self, a: Result, /, *, pred: Guard = None) -> Reg:
-        """Set the stack pointer back to a value read before.
+        """Set the stack pointer to a value that stacksave has read.
         - `stackrestore.type a` (PTX 7.3, sm_52 or later)
         """
     u64 = u32
@@ -14638,93 +14638,93 @@ class Stacksave:
     u64 = u32
 class Sub:
     def bf16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract the second number from the first.
+        """Subtract the second number from the first number.
         - `sub{.rn}.type d, a, b` (PTX 7.8, sm_90 or later)
         """
     bf16x2 = bf16
     cc: Sub_cc
-    """Subtract two integers and keep the borrow.
+    """Subtract the second integer from the first, and write the borrow to the carry flag CC.CF.
     - `sub.cc.type d, a, b` (PTX 1.2, any target)
     - `sub.cc.type d, a, b` (PTX 4.3, any target)
     """
     e4m3x4: Sub_dtype
-    """Subtract the second number from the first.
+    """Subtract the second number from the first number.
     - `sub{.rn}{.satfinite}.dtype.atype d, a, c` (PTX 9.4, sm_100a or sm_103a only)
     """
     e5m2x4: Sub_dtype
-    """Subtract the second number from the first.
+    """Subtract the second number from the first number.
     - `sub{.rn}{.satfinite}.dtype.atype d, a, c` (PTX 9.4, sm_100a or sm_103a only)
     """
     def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract the second number from the first.
+        """Subtract the second number from the first number.
         - `sub{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
         """
     f16x2 = f16
     f32: Sub_f32
-    """Subtract the second number from the first.
+    """Subtract the second number from the first number.
     - `sub{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
     """
     f32x2: Sub_f32x2
-    """Subtract the second number from the first.
+    """Subtract the second number from the first number.
     - `sub{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
     """
     def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract the second number from the first.
+        """Subtract the second number from the first number.
         - `sub{.rnd}.f64 d, a, b` (PTX 1.0, any target)
         """
     ftz: Sub_ftz
-    """Subtract the second number from the first.
+    """Subtract the second number from the first number.
     - `sub{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
     - `sub{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
     - `sub{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
     """
     rm: Sub_rnd
-    """Subtract the second number from the first.
+    """Subtract the second number from the first number.
     - `sub{.rnd}.f64 d, a, b` (PTX 1.0, any target)
     - `sub{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
     - `sub{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
     - and 2 more forms
     """
     rn: Sub_rn
-    """Subtract the second number from the first.
+    """Subtract the second number from the first number.
     - `sub{.rnd}.f64 d, a, b` (PTX 1.0, any target)
     - `sub{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
     - `sub{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
     - and 5 more forms
     """
     rp: Sub_rnd
-    """Subtract the second number from the first.
+    """Subtract the second number from the first number.
     - `sub{.rnd}.f64 d, a, b` (PTX 1.0, any target)
     - `sub{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
     - `sub{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
     - and 2 more forms
     """
     rz: Sub_rz
-    """Subtract the second number from the first.
+    """Subtract the second number from the first number.
     - `sub{.rnd}.f64 d, a, b` (PTX 1.0, any target)
     - `sub{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
     - `sub{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
     - and 4 more forms
     """
     def s16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract the second number from the first.
+        """Subtract the second number from the first number.
         - `sub.type d, a, b` (PTX 1.0, any target)
         """
     s32 = s16
     s64 = s16
     def s8x4(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract the second number from the first.
+        """Subtract the second number from the first number.
         - `sub{.sat}.type d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
         """
     sat: Sub_sat
-    """Subtract the second number from the first.
+    """Subtract the second number from the first number.
     - `sub.sat.s32 d, a, b` (PTX 1.0, any target)
     - `sub{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
     - `sub{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
     - and 2 more forms
     """
     satfinite: Sub_rn_satfinite
-    """Subtract the second number from the first.
+    """Subtract the second number from the first number.
     - `sub{.rn}{.satfinite}.dtype.atype d, a, c` (PTX 9.4, sm_100a or sm_103a only)
     """
     u16 = s16
@@ -14733,18 +14733,18 @@ class Sub:
     u8x4 = s8x4
 class Sub_cc:
     def s32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract two integers and keep the borrow.
+        """Subtract the second integer from the first, and write the borrow to the carry flag CC.CF.
         - `sub.cc.type d, a, b` (PTX 1.2, any target)
         """
     def s64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract two integers and keep the borrow.
+        """Subtract the second integer from the first, and write the borrow to the carry flag CC.CF.
         - `sub.cc.type d, a, b` (PTX 4.3, any target)
         """
     u32 = s32
     u64 = s64
 class Sub_dtype:
     def e2m1p4x4(self, d: Result, a: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract the second number from the first.
+        """Subtract the second number from the first number.
         - `sub{.rn}{.satfinite}.dtype.atype d, a, c` (PTX 9.4, sm_100a or sm_103a only)
         """
     e2m1x4 = e2m1p4x4
@@ -14755,109 +14755,109 @@ class Sub_dtype:
     ue8m0x4 = e2m1p4x4
 class Sub_f32:
     def __call__(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract the second number from the first.
+        """Subtract the second number from the first number.
         - `sub{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
         """
     def bf16(self, d: Result, a: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract the second number from the first.
+        """Subtract the second number from the first number.
         - `sub{.rnd}{.sat}.dtype.atype d, a, c` (PTX 8.6, sm_100 or later)
         """
     f16 = bf16
 class Sub_f32x2:
     def __call__(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract the second number from the first.
+        """Subtract the second number from the first number.
         - `sub{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
         """
     bf16x2: Sub_f32x2_atype
     f16x2: Sub_f32x2_atype
 class Sub_f32x2_atype:
     def f32x2(self, d: Result, a: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract the second number from the first.
+        """Subtract the second number from the first number.
         - `sub{.rnd}.f32x2.atype.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
         """
 class Sub_ftz:
     def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract the second number from the first.
+        """Subtract the second number from the first number.
         - `sub{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
         """
     f16x2 = f16
     def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract the second number from the first.
+        """Subtract the second number from the first number.
         - `sub{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
         """
     def f32x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract the second number from the first.
+        """Subtract the second number from the first number.
         - `sub{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
         """
     sat: Sub_ftz_sat
 class Sub_ftz_sat:
     def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract the second number from the first.
+        """Subtract the second number from the first number.
         - `sub{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
         """
     f16x2 = f16
     def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract the second number from the first.
+        """Subtract the second number from the first number.
         - `sub{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
         """
 class Sub_rnd:
     f32: Sub_f32
-    """Subtract the second number from the first.
+    """Subtract the second number from the first number.
     - `sub{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
     """
     f32x2: Sub_f32x2
-    """Subtract the second number from the first.
+    """Subtract the second number from the first number.
     - `sub{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
     """
     def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract the second number from the first.
+        """Subtract the second number from the first number.
         - `sub{.rnd}.f64 d, a, b` (PTX 1.0, any target)
         """
     ftz: Sub_rnd_ftz
     sat: Sub_rnd_sat
 class Sub_rnd_ftz:
     def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract the second number from the first.
+        """Subtract the second number from the first number.
         - `sub{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
         """
     def f32x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract the second number from the first.
+        """Subtract the second number from the first number.
         - `sub{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
         """
     sat: Sub_rnd_ftz_sat
 class Sub_rnd_ftz_sat:
     def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract the second number from the first.
+        """Subtract the second number from the first number.
         - `sub{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
         """
 class Sub_rnd_sat:
     f32: Sub_f32
-    """Subtract the second number from the first.
+    """Subtract the second number from the first number.
     - `sub{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
     """
 class Sub_rn:
     def bf16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract the second number from the first.
+        """Subtract the second number from the first number.
         - `sub{.rn}.type d, a, b` (PTX 7.8, sm_90 or later)
         """
     bf16x2 = bf16
     e4m3x4: Sub_dtype
     e5m2x4: Sub_dtype
     def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract the second number from the first.
+        """Subtract the second number from the first number.
         - `sub{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
         """
     f16x2 = f16
     f32: Sub_f32
-    """Subtract the second number from the first.
+    """Subtract the second number from the first number.
     - `sub{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
     """
     f32x2: Sub_f32x2
-    """Subtract the second number from the first.
+    """Subtract the second number from the first number.
     - `sub{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
     """
     def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract the second number from the first.
+        """Subtract the second number from the first number.
         - `sub{.rnd}.f64 d, a, b` (PTX 1.0, any target)
         """
     ftz: Sub_ftz
@@ -14865,12 +14865,12 @@ class Sub_rn:
     satfinite: Sub_rn_satfinite
 class Sub_rn_sat:
     def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract the second number from the first.
+        """Subtract the second number from the first number.
         - `sub{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
         """
     f16x2 = f16
     f32: Sub_f32
-    """Subtract the second number from the first.
+    """Subtract the second number from the first number.
     - `sub{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
     """
 class Sub_rn_satfinite:
@@ -14879,15 +14879,15 @@ class Sub_rn_satfinite:
 class Sub_rz:
     bf16x2: Sub_rz_bf16x2
     f32: Sub_f32
-    """Subtract the second number from the first.
+    """Subtract the second number from the first number.
     - `sub{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
     """
     f32x2: Sub_f32x2
-    """Subtract the second number from the first.
+    """Subtract the second number from the first number.
     - `sub{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
     """
     def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract the second number from the first.
+        """Subtract the second number from the first number.
         - `sub{.rnd}.f64 d, a, b` (PTX 1.0, any target)
         """
     ftz: Sub_rz_ftz
@@ -14896,17 +14896,17 @@ class Sub_rz_bf16x2:
     f32x2: Sub_rz_bf16x2_f32x2
 class Sub_rz_bf16x2_f32x2:
     def f32x2(self, d: Result, a: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract the second number from the first.
+        """Subtract the second number from the first number.
         - `sub.rz.bf16x2.f32x2.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
         """
 class Sub_rz_ftz:
     f16x2: Sub_rz_ftz_f16x2
     def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract the second number from the first.
+        """Subtract the second number from the first number.
         - `sub{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
         """
     def f32x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract the second number from the first.
+        """Subtract the second number from the first number.
         - `sub{.rnd}{.ftz}.f32x2 d, a, b` (PTX 8.6, sm_100 or later)
         """
     sat: Sub_rnd_ftz_sat
@@ -14914,47 +14914,47 @@ class Sub_rz_ftz_f16x2:
     f32x2: Sub_rz_ftz_f16x2_f32x2
 class Sub_rz_ftz_f16x2_f32x2:
     def f32x2(self, d: Result, a: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract the second number from the first.
+        """Subtract the second number from the first number.
         - `sub.rz.ftz.f16x2.f32x2.f32x2 d, a, c` (PTX 9.4, sm_107f and its family)
         """
 class Sub_sat:
     def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract the second number from the first.
+        """Subtract the second number from the first number.
         - `sub{.rn}{.ftz}{.sat}.type d, a, b` (PTX 4.2, sm_53 or later)
         """
     f16x2 = f16
     f32: Sub_f32
-    """Subtract the second number from the first.
+    """Subtract the second number from the first number.
     - `sub{.rnd}{.ftz}{.sat}.f32 d, a, b` (PTX 1.0, any target)
     """
     def s32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract the second number from the first.
+        """Subtract the second number from the first number.
         - `sub.sat.s32 d, a, b` (PTX 1.0, any target)
         """
     def s8x4(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract the second number from the first.
+        """Subtract the second number from the first number.
         - `sub{.sat}.type d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
         """
     u8x4 = s8x4
 class Subc:
     cc: Subc_cc
     def s32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract two integers and the borrow of the instruction before.
+        """Subtract the second integer, and the borrow in the carry flag CC.CF, from the first integer.
         - `subc{.cc}.type d, a, b` (PTX 1.2, any target)
         """
     def s64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract two integers and the borrow of the instruction before.
+        """Subtract the second integer, and the borrow in the carry flag CC.CF, from the first integer.
         - `subc{.cc}.type d, a, b` (PTX 4.3, any target)
         """
     u32 = s32
     u64 = s64
 class Subc_cc:
     def s32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract two integers and the borrow of the instruction before.
+        """Subtract the second integer, and the borrow in the carry flag CC.CF, from the first integer.
         - `subc{.cc}.type d, a, b` (PTX 1.2, any target)
         """
     def s64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract two integers and the borrow of the instruction before.
+        """Subtract the second integer, and the borrow in the carry flag CC.CF, from the first integer.
         - `subc{.cc}.type d, a, b` (PTX 4.3, any target)
         """
     u32 = s32
@@ -15198,7 +15198,7 @@ class Sured_b_add_geom:
     u64: Sured_b_add_geom_type
 class Sured_b_add_geom_type:
     def clamp(self, a: Name, c: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into a surface, atomically.
+        """Combine a value with a surface element atomically.
         - `sured.b.op.geom.type.clamp [a], c` (PTX 2.0, any target)
         """
     trap = clamp
@@ -15211,7 +15211,7 @@ class Sured_b_op_geom:
     b32: Sured_b_op_geom_b32
 class Sured_b_op_geom_b32:
     def clamp(self, a: Name, c: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into a surface, atomically.
+        """Combine a value with a surface element atomically.
         - `sured.b.op.geom.type.clamp [a], c` (PTX 2.0, any target)
         """
     trap = clamp
@@ -15227,14 +15227,14 @@ class Sured_b_op_geom_2:
     u64: Sured_b_op_geom_type_2
 class Sured_b_op_geom_type:
     def clamp(self, a: Name, c: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into a surface, atomically.
+        """Combine a value with a surface element atomically.
         - `sured.b.op.geom.type.clamp [a], c` (PTX 2.0, any target)
         """
     trap = clamp
     zero = clamp
 class Sured_b_op_geom_type_2:
     def clamp(self, a: Name, c: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into a surface, atomically.
+        """Combine a value with a surface element atomically.
         - `sured.b.op.geom.type.clamp [a], c` (PTX 8.1, any target)
         """
     trap = clamp
@@ -15253,7 +15253,7 @@ class Sured_p_op_geom:
     b32: Sured_p_op_geom_b32
 class Sured_p_op_geom_b32:
     def clamp(self, a: Name, c: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into a surface, atomically.
+        """Combine a value with a surface element atomically.
         - `sured.p.op.geom.type.clamp [a], c` (PTX 2.0, any target)
         """
     trap = clamp
@@ -15267,7 +15267,7 @@ class Sured_p_op_geom_2:
     b64: Sured_p_op_geom_b64
 class Sured_p_op_geom_b64:
     def clamp(self, a: Name, c: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value into a surface, atomically.
+        """Combine a value with a surface element atomically.
         - `sured.p.op.geom.type.clamp [a], c` (PTX 8.1, any target)
         """
     trap = clamp
@@ -15532,7 +15532,7 @@ class Szext:
     wrap: Szext_mode
 class Szext_mode:
     def s32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Extend a value from its low n bits, with the sign or with zeros.
+        """Sign-extend or zero-extend the low n bits of a value.
         - `szext.mode.type d, a, b` (PTX 7.6, sm_70 or later)
         """
     u32 = s32
@@ -15540,17 +15540,17 @@ class Tanh:
     approx: Tanh_approx
 class Tanh_approx:
     def bf16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Approximate the hyperbolic tangent.
+        """Approximate the hyperbolic tangent of a number.
         - `tanh.approx.type d, a` (PTX 7.8, sm_90 or later)
         """
     bf16x2 = bf16
     def f16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Approximate the hyperbolic tangent.
+        """Approximate the hyperbolic tangent of a number.
         - `tanh.approx.type d, a` (PTX 7.0, sm_75 or later)
         """
     f16x2 = f16
     def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Approximate the hyperbolic tangent.
+        """Approximate the hyperbolic tangent of a number.
         - `tanh.approx.f32 d, a` (PTX 7.0, sm_75 or later)
         """
 class Testp:
@@ -15562,7 +15562,7 @@ class Testp:
     subnormal: Testp_op
 class Testp_op:
     def f32(self, p: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Test whether a number is finite, infinite, a number at all, not a number, normal or subnormal.
+        """Test whether a floating-point value is finite, infinite, not NaN, NaN, normal or subnormal.
         - `testp.op.type p, a` (PTX 2.0, any target)
         """
     f64 = f32
@@ -16286,37 +16286,37 @@ class Vabsdiff_dtype:
     u32: Vabsdiff_dtype_atype
 class Vabsdiff_dtype_atype:
     s32: Vabsdiff_dtype_atype_btype
-    """Take the absolute difference of two bytes, halves or words, and perhaps combine it with a third.
+    """Take the absolute difference of two 8-, 16- or 32-bit integers, optionally combined with a third.
     - `vabsdiff.dtype.atype.btype{.sat} d, a, b` (PTX 2.0, any target)
     - `vabsdiff.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
     """
     u32: Vabsdiff_dtype_atype_btype
-    """Take the absolute difference of two bytes, halves or words, and perhaps combine it with a third.
+    """Take the absolute difference of two 8-, 16- or 32-bit integers, optionally combined with a third.
     - `vabsdiff.dtype.atype.btype{.sat} d, a, b` (PTX 2.0, any target)
     - `vabsdiff.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
     """
 class Vabsdiff_dtype_atype_btype:
     def __call__(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Take the absolute difference of two bytes, halves or words, and perhaps combine it with a third.
+        """Take the absolute difference of two 8-, 16- or 32-bit integers, optionally combined with a third.
         - `vabsdiff.dtype.atype.btype{.sat} d, a, b` (PTX 2.0, any target)
         - `vabsdiff.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
         """
     def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the absolute difference of two bytes, halves or words, and perhaps combine it with a third.
+        """Take the absolute difference of two 8-, 16- or 32-bit integers, optionally combined with a third.
         - `vabsdiff.dtype.atype.btype{.sat}.second d, a, b, c` (PTX 2.0, any target)
         """
     max = add
     min = add
     sat: Vabsdiff_dtype_atype_btype_sat
-    """Take the absolute difference of two bytes, halves or words, and perhaps combine it with a third."""
+    """Take the absolute difference of two 8-, 16- or 32-bit integers, optionally combined with a third."""
 class Vabsdiff_dtype_atype_btype_sat:
     def __call__(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Take the absolute difference of two bytes, halves or words, and perhaps combine it with a third.
+        """Take the absolute difference of two 8-, 16- or 32-bit integers, optionally combined with a third.
         - `vabsdiff.dtype.atype.btype{.sat} d, a, b` (PTX 2.0, any target)
         - `vabsdiff.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
         """
     def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the absolute difference of two bytes, halves or words, and perhaps combine it with a third.
+        """Take the absolute difference of two 8-, 16- or 32-bit integers, optionally combined with a third.
         - `vabsdiff.dtype.atype.btype{.sat}.second d, a, b, c` (PTX 2.0, any target)
         """
     max = add
@@ -16329,24 +16329,24 @@ class Vabsdiff2_dtype:
     u32: Vabsdiff2_dtype_atype
 class Vabsdiff2_dtype_atype:
     s32: Vabsdiff2_dtype_atype_btype
-    """Take the absolute differences of two pairs of 16-bit integers.
+    """Take the absolute differences of packed 16-bit integers, two per 32-bit register.
     - `vabsdiff2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     u32: Vabsdiff2_dtype_atype_btype
-    """Take the absolute differences of two pairs of 16-bit integers.
+    """Take the absolute differences of packed 16-bit integers, two per 32-bit register.
     - `vabsdiff2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vabsdiff2_dtype_atype_btype:
     def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the absolute differences of two pairs of 16-bit integers.
+        """Take the absolute differences of packed 16-bit integers, two per 32-bit register.
         - `vabsdiff2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
     def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the absolute differences of two pairs of 16-bit integers.
+        """Take the absolute differences of packed 16-bit integers, two per 32-bit register.
         - `vabsdiff2.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
     def sat(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the absolute differences of two pairs of 16-bit integers.
+        """Take the absolute differences of packed 16-bit integers, two per 32-bit register.
         - `vabsdiff2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
 class Vabsdiff4:
@@ -16357,24 +16357,24 @@ class Vabsdiff4_dtype:
     u32: Vabsdiff4_dtype_atype
 class Vabsdiff4_dtype_atype:
     s32: Vabsdiff4_dtype_atype_btype
-    """Take the absolute differences of four pairs of bytes.
+    """Take the absolute differences of packed bytes, four per 32-bit register.
     - `vabsdiff4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     u32: Vabsdiff4_dtype_atype_btype
-    """Take the absolute differences of four pairs of bytes.
+    """Take the absolute differences of packed bytes, four per 32-bit register.
     - `vabsdiff4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vabsdiff4_dtype_atype_btype:
     def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the absolute differences of four pairs of bytes.
+        """Take the absolute differences of packed bytes, four per 32-bit register.
         - `vabsdiff4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
     def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the absolute differences of four pairs of bytes.
+        """Take the absolute differences of packed bytes, four per 32-bit register.
         - `vabsdiff4.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
     def sat(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the absolute differences of four pairs of bytes.
+        """Take the absolute differences of packed bytes, four per 32-bit register.
         - `vabsdiff4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
 class Vadd:
@@ -16385,37 +16385,37 @@ class Vadd_dtype:
     u32: Vadd_dtype_atype
 class Vadd_dtype_atype:
     s32: Vadd_dtype_atype_btype
-    """Add two bytes, halves or words, and perhaps combine the sum with a third operand.
+    """Add two 8-, 16- or 32-bit integers; optionally combine the sum with a third operand.
     - `vadd.dtype.atype.btype{.sat} d, a, b` (PTX 2.0, any target)
     - `vadd.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
     """
     u32: Vadd_dtype_atype_btype
-    """Add two bytes, halves or words, and perhaps combine the sum with a third operand.
+    """Add two 8-, 16- or 32-bit integers; optionally combine the sum with a third operand.
     - `vadd.dtype.atype.btype{.sat} d, a, b` (PTX 2.0, any target)
     - `vadd.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
     """
 class Vadd_dtype_atype_btype:
     def __call__(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Add two bytes, halves or words, and perhaps combine the sum with a third operand.
+        """Add two 8-, 16- or 32-bit integers; optionally combine the sum with a third operand.
         - `vadd.dtype.atype.btype{.sat} d, a, b` (PTX 2.0, any target)
         - `vadd.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
         """
     def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Add two bytes, halves or words, and perhaps combine the sum with a third operand.
+        """Add two 8-, 16- or 32-bit integers; optionally combine the sum with a third operand.
         - `vadd.dtype.atype.btype{.sat}.second d, a, b, c` (PTX 2.0, any target)
         """
     max = add
     min = add
     sat: Vadd_dtype_atype_btype_sat
-    """Add two bytes, halves or words, and perhaps combine the sum with a third operand."""
+    """Add two 8-, 16- or 32-bit integers; optionally combine the sum with a third operand."""
 class Vadd_dtype_atype_btype_sat:
     def __call__(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Add two bytes, halves or words, and perhaps combine the sum with a third operand.
+        """Add two 8-, 16- or 32-bit integers; optionally combine the sum with a third operand.
         - `vadd.dtype.atype.btype{.sat} d, a, b` (PTX 2.0, any target)
         - `vadd.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
         """
     def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Add two bytes, halves or words, and perhaps combine the sum with a third operand.
+        """Add two 8-, 16- or 32-bit integers; optionally combine the sum with a third operand.
         - `vadd.dtype.atype.btype{.sat}.second d, a, b, c` (PTX 2.0, any target)
         """
     max = add
@@ -16428,24 +16428,24 @@ class Vadd2_dtype:
     u32: Vadd2_dtype_atype
 class Vadd2_dtype_atype:
     s32: Vadd2_dtype_atype_btype
-    """Add two pairs of 16-bit integers.
+    """Add packed 16-bit integers, two per 32-bit register.
     - `vadd2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     u32: Vadd2_dtype_atype_btype
-    """Add two pairs of 16-bit integers.
+    """Add packed 16-bit integers, two per 32-bit register.
     - `vadd2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vadd2_dtype_atype_btype:
     def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Add two pairs of 16-bit integers.
+        """Add packed 16-bit integers, two per 32-bit register.
         - `vadd2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
     def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Add two pairs of 16-bit integers.
+        """Add packed 16-bit integers, two per 32-bit register.
         - `vadd2.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
     def sat(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Add two pairs of 16-bit integers.
+        """Add packed 16-bit integers, two per 32-bit register.
         - `vadd2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
 class Vadd4:
@@ -16456,24 +16456,24 @@ class Vadd4_dtype:
     u32: Vadd4_dtype_atype
 class Vadd4_dtype_atype:
     s32: Vadd4_dtype_atype_btype
-    """Add four pairs of bytes.
+    """Add packed bytes, four per 32-bit register.
     - `vadd4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     u32: Vadd4_dtype_atype_btype
-    """Add four pairs of bytes.
+    """Add packed bytes, four per 32-bit register.
     - `vadd4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vadd4_dtype_atype_btype:
     def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Add four pairs of bytes.
+        """Add packed bytes, four per 32-bit register.
         - `vadd4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
     def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Add four pairs of bytes.
+        """Add packed bytes, four per 32-bit register.
         - `vadd4.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
     def sat(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Add four pairs of bytes.
+        """Add packed bytes, four per 32-bit register.
         - `vadd4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
 class Vavrg2:
@@ -16484,24 +16484,24 @@ class Vavrg2_dtype:
     u32: Vavrg2_dtype_atype
 class Vavrg2_dtype_atype:
     s32: Vavrg2_dtype_atype_btype
-    """Average two pairs of 16-bit integers.
+    """Average packed 16-bit integers, two per 32-bit register.
     - `vavrg2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     u32: Vavrg2_dtype_atype_btype
-    """Average two pairs of 16-bit integers.
+    """Average packed 16-bit integers, two per 32-bit register.
     - `vavrg2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vavrg2_dtype_atype_btype:
     def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Average two pairs of 16-bit integers.
+        """Average packed 16-bit integers, two per 32-bit register.
         - `vavrg2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
     def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Average two pairs of 16-bit integers.
+        """Average packed 16-bit integers, two per 32-bit register.
         - `vavrg2.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
     def sat(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Average two pairs of 16-bit integers.
+        """Average packed 16-bit integers, two per 32-bit register.
         - `vavrg2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
 class Vavrg4:
@@ -16512,24 +16512,24 @@ class Vavrg4_dtype:
     u32: Vavrg4_dtype_atype
 class Vavrg4_dtype_atype:
     s32: Vavrg4_dtype_atype_btype
-    """Average four pairs of bytes.
+    """Average packed bytes, four per 32-bit register.
     - `vavrg4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     u32: Vavrg4_dtype_atype_btype
-    """Average four pairs of bytes.
+    """Average packed bytes, four per 32-bit register.
     - `vavrg4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vavrg4_dtype_atype_btype:
     def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Average four pairs of bytes.
+        """Average packed bytes, four per 32-bit register.
         - `vavrg4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
     def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Average four pairs of bytes.
+        """Average packed bytes, four per 32-bit register.
         - `vavrg4.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
     def sat(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Average four pairs of bytes.
+        """Average packed bytes, four per 32-bit register.
         - `vavrg4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
 class Vmad:
@@ -16540,32 +16540,32 @@ class Vmad_dtype:
     u32: Vmad_dtype_atype
 class Vmad_dtype_atype:
     s32: Vmad_dtype_atype_btype
-    """Multiply two bytes, halves or words, add a third operand, and scale the result.
+    """Multiply two 8-, 16- or 32-bit integers, add a third operand, and optionally shift right.
     - `vmad.dtype.atype.btype{.sat}{.scale} d, a, b, c` (PTX 2.0, any target)
     - `vmad.dtype.atype.btype{.sat}{.scale} d, a, b, minus_c` (PTX 2.0, any target)
     - and 1 more forms
     """
     u32: Vmad_dtype_atype_btype
-    """Multiply two bytes, halves or words, add a third operand, and scale the result.
+    """Multiply two 8-, 16- or 32-bit integers, add a third operand, and optionally shift right.
     - `vmad.dtype.atype.btype{.sat}{.scale} d, a, b, c` (PTX 2.0, any target)
     - `vmad.dtype.atype.btype{.sat}{.scale} d, a, b, minus_c` (PTX 2.0, any target)
     - and 1 more forms
     """
 class Vmad_dtype_atype_btype:
     def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two bytes, halves or words, add a third operand, and scale the result.
+        """Multiply two 8-, 16- or 32-bit integers, add a third operand, and optionally shift right.
         - `vmad.dtype.atype.btype{.sat}{.scale} d, a, b, c` (PTX 2.0, any target)
         - `vmad.dtype.atype.btype{.sat}{.scale} d, a, b, minus_c` (PTX 2.0, any target)
         - and 1 more forms
         """
     po: Vmad_dtype_atype_btype_po
-    """Multiply two bytes, halves or words, add a third operand, and scale the result.
+    """Multiply two 8-, 16- or 32-bit integers, add a third operand, and optionally shift right.
     - `vmad.dtype.atype.btype.po{.sat}{.scale} d, a, b, c` (PTX 2.0, any target)
     """
     sat: Vmad_dtype_atype_btype_sat
-    """Multiply two bytes, halves or words, add a third operand, and scale the result."""
+    """Multiply two 8-, 16- or 32-bit integers, add a third operand, and optionally shift right."""
     def shr15(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two bytes, halves or words, add a third operand, and scale the result.
+        """Multiply two 8-, 16- or 32-bit integers, add a third operand, and optionally shift right.
         - `vmad.dtype.atype.btype{.sat}{.scale} d, a, b, c` (PTX 2.0, any target)
         - `vmad.dtype.atype.btype{.sat}{.scale} d, a, b, minus_c` (PTX 2.0, any target)
         - and 1 more forms
@@ -16573,35 +16573,35 @@ class Vmad_dtype_atype_btype:
     shr7 = shr15
 class Vmad_dtype_atype_btype_po:
     def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two bytes, halves or words, add a third operand, and scale the result.
+        """Multiply two 8-, 16- or 32-bit integers, add a third operand, and optionally shift right.
         - `vmad.dtype.atype.btype.po{.sat}{.scale} d, a, b, c` (PTX 2.0, any target)
         """
     sat: Vmad_dtype_atype_btype_po_sat
-    """Multiply two bytes, halves or words, add a third operand, and scale the result."""
+    """Multiply two 8-, 16- or 32-bit integers, add a third operand, and optionally shift right."""
     def shr15(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two bytes, halves or words, add a third operand, and scale the result.
+        """Multiply two 8-, 16- or 32-bit integers, add a third operand, and optionally shift right.
         - `vmad.dtype.atype.btype.po{.sat}{.scale} d, a, b, c` (PTX 2.0, any target)
         """
     shr7 = shr15
 class Vmad_dtype_atype_btype_po_sat:
     def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two bytes, halves or words, add a third operand, and scale the result.
+        """Multiply two 8-, 16- or 32-bit integers, add a third operand, and optionally shift right.
         - `vmad.dtype.atype.btype.po{.sat}{.scale} d, a, b, c` (PTX 2.0, any target)
         """
     def shr15(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two bytes, halves or words, add a third operand, and scale the result.
+        """Multiply two 8-, 16- or 32-bit integers, add a third operand, and optionally shift right.
         - `vmad.dtype.atype.btype.po{.sat}{.scale} d, a, b, c` (PTX 2.0, any target)
         """
     shr7 = shr15
 class Vmad_dtype_atype_btype_sat:
     def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two bytes, halves or words, add a third operand, and scale the result.
+        """Multiply two 8-, 16- or 32-bit integers, add a third operand, and optionally shift right.
         - `vmad.dtype.atype.btype{.sat}{.scale} d, a, b, c` (PTX 2.0, any target)
         - `vmad.dtype.atype.btype{.sat}{.scale} d, a, b, minus_c` (PTX 2.0, any target)
         - and 1 more forms
         """
     def shr15(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two bytes, halves or words, add a third operand, and scale the result.
+        """Multiply two 8-, 16- or 32-bit integers, add a third operand, and optionally shift right.
         - `vmad.dtype.atype.btype{.sat}{.scale} d, a, b, c` (PTX 2.0, any target)
         - `vmad.dtype.atype.btype{.sat}{.scale} d, a, b, minus_c` (PTX 2.0, any target)
         - and 1 more forms
@@ -16615,37 +16615,37 @@ class Vmax_dtype:
     u32: Vmax_dtype_atype
 class Vmax_dtype_atype:
     s32: Vmax_dtype_atype_btype
-    """Take the larger of two bytes, halves or words, and perhaps combine it with a third operand.
+    """Take the larger of two 8-, 16- or 32-bit integers; optionally combine it with a third operand.
     - `vmax.dtype.atype.btype{.sat} d, a, b` (PTX 2.0, any target)
     - `vmax.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
     """
     u32: Vmax_dtype_atype_btype
-    """Take the larger of two bytes, halves or words, and perhaps combine it with a third operand.
+    """Take the larger of two 8-, 16- or 32-bit integers; optionally combine it with a third operand.
     - `vmax.dtype.atype.btype{.sat} d, a, b` (PTX 2.0, any target)
     - `vmax.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
     """
 class Vmax_dtype_atype_btype:
     def __call__(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Take the larger of two bytes, halves or words, and perhaps combine it with a third operand.
+        """Take the larger of two 8-, 16- or 32-bit integers; optionally combine it with a third operand.
         - `vmax.dtype.atype.btype{.sat} d, a, b` (PTX 2.0, any target)
         - `vmax.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
         """
     def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the larger of two bytes, halves or words, and perhaps combine it with a third operand.
+        """Take the larger of two 8-, 16- or 32-bit integers; optionally combine it with a third operand.
         - `vmax.dtype.atype.btype{.sat}.second d, a, b, c` (PTX 2.0, any target)
         """
     max = add
     min = add
     sat: Vmax_dtype_atype_btype_sat
-    """Take the larger of two bytes, halves or words, and perhaps combine it with a third operand."""
+    """Take the larger of two 8-, 16- or 32-bit integers; optionally combine it with a third operand."""
 class Vmax_dtype_atype_btype_sat:
     def __call__(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Take the larger of two bytes, halves or words, and perhaps combine it with a third operand.
+        """Take the larger of two 8-, 16- or 32-bit integers; optionally combine it with a third operand.
         - `vmax.dtype.atype.btype{.sat} d, a, b` (PTX 2.0, any target)
         - `vmax.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
         """
     def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the larger of two bytes, halves or words, and perhaps combine it with a third operand.
+        """Take the larger of two 8-, 16- or 32-bit integers; optionally combine it with a third operand.
         - `vmax.dtype.atype.btype{.sat}.second d, a, b, c` (PTX 2.0, any target)
         """
     max = add
@@ -16658,24 +16658,24 @@ class Vmax2_dtype:
     u32: Vmax2_dtype_atype
 class Vmax2_dtype_atype:
     s32: Vmax2_dtype_atype_btype
-    """Take the larger of each of two pairs of 16-bit integers.
+    """Take the element-wise maximum of packed 16-bit integers, two per 32-bit register.
     - `vmax2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     u32: Vmax2_dtype_atype_btype
-    """Take the larger of each of two pairs of 16-bit integers.
+    """Take the element-wise maximum of packed 16-bit integers, two per 32-bit register.
     - `vmax2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vmax2_dtype_atype_btype:
     def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the larger of each of two pairs of 16-bit integers.
+        """Take the element-wise maximum of packed 16-bit integers, two per 32-bit register.
         - `vmax2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
     def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the larger of each of two pairs of 16-bit integers.
+        """Take the element-wise maximum of packed 16-bit integers, two per 32-bit register.
         - `vmax2.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
     def sat(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the larger of each of two pairs of 16-bit integers.
+        """Take the element-wise maximum of packed 16-bit integers, two per 32-bit register.
         - `vmax2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
 class Vmax4:
@@ -16686,24 +16686,24 @@ class Vmax4_dtype:
     u32: Vmax4_dtype_atype
 class Vmax4_dtype_atype:
     s32: Vmax4_dtype_atype_btype
-    """Take the larger of each of four pairs of bytes.
+    """Take the element-wise maximum of packed bytes, four per 32-bit register.
     - `vmax4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     u32: Vmax4_dtype_atype_btype
-    """Take the larger of each of four pairs of bytes.
+    """Take the element-wise maximum of packed bytes, four per 32-bit register.
     - `vmax4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vmax4_dtype_atype_btype:
     def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the larger of each of four pairs of bytes.
+        """Take the element-wise maximum of packed bytes, four per 32-bit register.
         - `vmax4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
     def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the larger of each of four pairs of bytes.
+        """Take the element-wise maximum of packed bytes, four per 32-bit register.
         - `vmax4.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
     def sat(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the larger of each of four pairs of bytes.
+        """Take the element-wise maximum of packed bytes, four per 32-bit register.
         - `vmax4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
 class Vmin:
@@ -16714,37 +16714,37 @@ class Vmin_dtype:
     u32: Vmin_dtype_atype
 class Vmin_dtype_atype:
     s32: Vmin_dtype_atype_btype
-    """Take the smaller of two bytes, halves or words, and perhaps combine it with a third operand.
+    """Take the smaller of two 8-, 16- or 32-bit integers; optionally combine it with a third operand.
     - `vmin.dtype.atype.btype{.sat} d, a, b` (PTX 2.0, any target)
     - `vmin.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
     """
     u32: Vmin_dtype_atype_btype
-    """Take the smaller of two bytes, halves or words, and perhaps combine it with a third operand.
+    """Take the smaller of two 8-, 16- or 32-bit integers; optionally combine it with a third operand.
     - `vmin.dtype.atype.btype{.sat} d, a, b` (PTX 2.0, any target)
     - `vmin.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
     """
 class Vmin_dtype_atype_btype:
     def __call__(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of two bytes, halves or words, and perhaps combine it with a third operand.
+        """Take the smaller of two 8-, 16- or 32-bit integers; optionally combine it with a third operand.
         - `vmin.dtype.atype.btype{.sat} d, a, b` (PTX 2.0, any target)
         - `vmin.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
         """
     def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of two bytes, halves or words, and perhaps combine it with a third operand.
+        """Take the smaller of two 8-, 16- or 32-bit integers; optionally combine it with a third operand.
         - `vmin.dtype.atype.btype{.sat}.second d, a, b, c` (PTX 2.0, any target)
         """
     max = add
     min = add
     sat: Vmin_dtype_atype_btype_sat
-    """Take the smaller of two bytes, halves or words, and perhaps combine it with a third operand."""
+    """Take the smaller of two 8-, 16- or 32-bit integers; optionally combine it with a third operand."""
 class Vmin_dtype_atype_btype_sat:
     def __call__(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of two bytes, halves or words, and perhaps combine it with a third operand.
+        """Take the smaller of two 8-, 16- or 32-bit integers; optionally combine it with a third operand.
         - `vmin.dtype.atype.btype{.sat} d, a, b` (PTX 2.0, any target)
         - `vmin.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
         """
     def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of two bytes, halves or words, and perhaps combine it with a third operand.
+        """Take the smaller of two 8-, 16- or 32-bit integers; optionally combine it with a third operand.
         - `vmin.dtype.atype.btype{.sat}.second d, a, b, c` (PTX 2.0, any target)
         """
     max = add
@@ -16757,24 +16757,24 @@ class Vmin2_dtype:
     u32: Vmin2_dtype_atype
 class Vmin2_dtype_atype:
     s32: Vmin2_dtype_atype_btype
-    """Take the smaller of each of two pairs of 16-bit integers.
+    """Take the element-wise minimum of packed 16-bit integers, two per 32-bit register.
     - `vmin2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     u32: Vmin2_dtype_atype_btype
-    """Take the smaller of each of two pairs of 16-bit integers.
+    """Take the element-wise minimum of packed 16-bit integers, two per 32-bit register.
     - `vmin2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vmin2_dtype_atype_btype:
     def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of each of two pairs of 16-bit integers.
+        """Take the element-wise minimum of packed 16-bit integers, two per 32-bit register.
         - `vmin2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
     def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of each of two pairs of 16-bit integers.
+        """Take the element-wise minimum of packed 16-bit integers, two per 32-bit register.
         - `vmin2.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
     def sat(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of each of two pairs of 16-bit integers.
+        """Take the element-wise minimum of packed 16-bit integers, two per 32-bit register.
         - `vmin2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
 class Vmin4:
@@ -16785,37 +16785,37 @@ class Vmin4_dtype:
     u32: Vmin4_dtype_atype
 class Vmin4_dtype_atype:
     s32: Vmin4_dtype_atype_btype
-    """Take the smaller of each of four pairs of bytes.
+    """Take the element-wise minimum of packed bytes, four per 32-bit register.
     - `vmin4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     u32: Vmin4_dtype_atype_btype
-    """Take the smaller of each of four pairs of bytes.
+    """Take the element-wise minimum of packed bytes, four per 32-bit register.
     - `vmin4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vmin4_dtype_atype_btype:
     def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of each of four pairs of bytes.
+        """Take the element-wise minimum of packed bytes, four per 32-bit register.
         - `vmin4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
     def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of each of four pairs of bytes.
+        """Take the element-wise minimum of packed bytes, four per 32-bit register.
         - `vmin4.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
     def sat(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of each of four pairs of bytes.
+        """Take the element-wise minimum of packed bytes, four per 32-bit register.
         - `vmin4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
 class Vote:
     all: Vote_mode
-    """Combine a predicate over a warp, on targets before sm_70.
+    """Combine a predicate over the lanes of a warp, on targets before sm_70.
     - `vote.mode.pred p, a` (PTX 1.2, any target; removed from sm_70 on in PTX 6.4 and later)
     """
     any: Vote_mode
-    """Combine a predicate over a warp, on targets before sm_70.
+    """Combine a predicate over the lanes of a warp, on targets before sm_70.
     - `vote.mode.pred p, a` (PTX 1.2, any target; removed from sm_70 on in PTX 6.4 and later)
     """
     ballot: Vote_ballot
-    """Combine a predicate over a warp, on targets before sm_70.
+    """Combine a predicate over the lanes of a warp, on targets before sm_70.
     - `vote.ballot.b32 d, a` (PTX 2.0, any target; removed from sm_70 on in PTX 6.4 and later)
     """
     sync: Vote_sync
@@ -16824,17 +16824,17 @@ class Vote:
     - `vote.sync.ballot.b32 d, a, membermask` (PTX 6.0, any target)
     """
     uni: Vote_mode
-    """Combine a predicate over a warp, on targets before sm_70.
+    """Combine a predicate over the lanes of a warp, on targets before sm_70.
     - `vote.mode.pred p, a` (PTX 1.2, any target; removed from sm_70 on in PTX 6.4 and later)
     """
 class Vote_mode:
     def pred(self, p: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a predicate over a warp, on targets before sm_70.
+        """Combine a predicate over the lanes of a warp, on targets before sm_70.
         - `vote.mode.pred p, a` (PTX 1.2, any target; removed from sm_70 on in PTX 6.4 and later)
         """
 class Vote_ballot:
     def b32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Combine a predicate over a warp, on targets before sm_70.
+        """Combine a predicate over the lanes of a warp, on targets before sm_70.
         - `vote.ballot.b32 d, a` (PTX 2.0, any target; removed from sm_70 on in PTX 6.4 and later)
         """
 class Vote_sync:
@@ -16860,43 +16860,43 @@ class Vset_atype:
     u32: Vset_atype_btype
 class Vset_atype_btype:
     eq: Vset_atype_btype_compare
-    """Compare two bytes, halves or words, and perhaps combine the result with a third operand.
+    """Compare two 8-, 16- or 32-bit integers; optionally combine the result with a third operand.
     - `vset.atype.btype.compare d, a, b` (PTX 2.0, any target)
     - `vset.atype.btype.compare d, a, b, c` (PTX 2.0, any target)
     """
     ge: Vset_atype_btype_compare
-    """Compare two bytes, halves or words, and perhaps combine the result with a third operand.
+    """Compare two 8-, 16- or 32-bit integers; optionally combine the result with a third operand.
     - `vset.atype.btype.compare d, a, b` (PTX 2.0, any target)
     - `vset.atype.btype.compare d, a, b, c` (PTX 2.0, any target)
     """
     gt: Vset_atype_btype_compare
-    """Compare two bytes, halves or words, and perhaps combine the result with a third operand.
+    """Compare two 8-, 16- or 32-bit integers; optionally combine the result with a third operand.
     - `vset.atype.btype.compare d, a, b` (PTX 2.0, any target)
     - `vset.atype.btype.compare d, a, b, c` (PTX 2.0, any target)
     """
     le: Vset_atype_btype_compare
-    """Compare two bytes, halves or words, and perhaps combine the result with a third operand.
+    """Compare two 8-, 16- or 32-bit integers; optionally combine the result with a third operand.
     - `vset.atype.btype.compare d, a, b` (PTX 2.0, any target)
     - `vset.atype.btype.compare d, a, b, c` (PTX 2.0, any target)
     """
     lt: Vset_atype_btype_compare
-    """Compare two bytes, halves or words, and perhaps combine the result with a third operand.
+    """Compare two 8-, 16- or 32-bit integers; optionally combine the result with a third operand.
     - `vset.atype.btype.compare d, a, b` (PTX 2.0, any target)
     - `vset.atype.btype.compare d, a, b, c` (PTX 2.0, any target)
     """
     ne: Vset_atype_btype_compare
-    """Compare two bytes, halves or words, and perhaps combine the result with a third operand.
+    """Compare two 8-, 16- or 32-bit integers; optionally combine the result with a third operand.
     - `vset.atype.btype.compare d, a, b` (PTX 2.0, any target)
     - `vset.atype.btype.compare d, a, b, c` (PTX 2.0, any target)
     """
 class Vset_atype_btype_compare:
     def __call__(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Compare two bytes, halves or words, and perhaps combine the result with a third operand.
+        """Compare two 8-, 16- or 32-bit integers; optionally combine the result with a third operand.
         - `vset.atype.btype.compare d, a, b` (PTX 2.0, any target)
         - `vset.atype.btype.compare d, a, b, c` (PTX 2.0, any target)
         """
     def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two bytes, halves or words, and perhaps combine the result with a third operand.
+        """Compare two 8-, 16- or 32-bit integers; optionally combine the result with a third operand.
         - `vset.atype.btype.compare.second d, a, b, c` (PTX 2.0, any target)
         """
     max = add
@@ -16909,36 +16909,36 @@ class Vset2_atype:
     u32: Vset2_atype_btype
 class Vset2_atype_btype:
     eq: Vset2_atype_btype_compare
-    """Compare two pairs of 16-bit integers.
+    """Compare packed 16-bit integers, two per 32-bit register.
     - `vset2.atype.btype.compare{.add} d, a, b, c` (PTX 3.0, any target)
     """
     ge: Vset2_atype_btype_compare
-    """Compare two pairs of 16-bit integers.
+    """Compare packed 16-bit integers, two per 32-bit register.
     - `vset2.atype.btype.compare{.add} d, a, b, c` (PTX 3.0, any target)
     """
     gt: Vset2_atype_btype_compare
-    """Compare two pairs of 16-bit integers.
+    """Compare packed 16-bit integers, two per 32-bit register.
     - `vset2.atype.btype.compare{.add} d, a, b, c` (PTX 3.0, any target)
     """
     le: Vset2_atype_btype_compare
-    """Compare two pairs of 16-bit integers.
+    """Compare packed 16-bit integers, two per 32-bit register.
     - `vset2.atype.btype.compare{.add} d, a, b, c` (PTX 3.0, any target)
     """
     lt: Vset2_atype_btype_compare
-    """Compare two pairs of 16-bit integers.
+    """Compare packed 16-bit integers, two per 32-bit register.
     - `vset2.atype.btype.compare{.add} d, a, b, c` (PTX 3.0, any target)
     """
     ne: Vset2_atype_btype_compare
-    """Compare two pairs of 16-bit integers.
+    """Compare packed 16-bit integers, two per 32-bit register.
     - `vset2.atype.btype.compare{.add} d, a, b, c` (PTX 3.0, any target)
     """
 class Vset2_atype_btype_compare:
     def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two pairs of 16-bit integers.
+        """Compare packed 16-bit integers, two per 32-bit register.
         - `vset2.atype.btype.compare{.add} d, a, b, c` (PTX 3.0, any target)
         """
     def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare two pairs of 16-bit integers.
+        """Compare packed 16-bit integers, two per 32-bit register.
         - `vset2.atype.btype.compare{.add} d, a, b, c` (PTX 3.0, any target)
         """
 class Vset4:
@@ -16949,36 +16949,36 @@ class Vset4_atype:
     u32: Vset4_atype_btype
 class Vset4_atype_btype:
     eq: Vset4_atype_btype_compare
-    """Compare four pairs of bytes.
+    """Compare packed bytes, four per 32-bit register.
     - `vset4.atype.btype.compare{.add} d, a, b, c` (PTX 3.0, any target)
     """
     ge: Vset4_atype_btype_compare
-    """Compare four pairs of bytes.
+    """Compare packed bytes, four per 32-bit register.
     - `vset4.atype.btype.compare{.add} d, a, b, c` (PTX 3.0, any target)
     """
     gt: Vset4_atype_btype_compare
-    """Compare four pairs of bytes.
+    """Compare packed bytes, four per 32-bit register.
     - `vset4.atype.btype.compare{.add} d, a, b, c` (PTX 3.0, any target)
     """
     le: Vset4_atype_btype_compare
-    """Compare four pairs of bytes.
+    """Compare packed bytes, four per 32-bit register.
     - `vset4.atype.btype.compare{.add} d, a, b, c` (PTX 3.0, any target)
     """
     lt: Vset4_atype_btype_compare
-    """Compare four pairs of bytes.
+    """Compare packed bytes, four per 32-bit register.
     - `vset4.atype.btype.compare{.add} d, a, b, c` (PTX 3.0, any target)
     """
     ne: Vset4_atype_btype_compare
-    """Compare four pairs of bytes.
+    """Compare packed bytes, four per 32-bit register.
     - `vset4.atype.btype.compare{.add} d, a, b, c` (PTX 3.0, any target)
     """
 class Vset4_atype_btype_compare:
     def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare four pairs of bytes.
+        """Compare packed bytes, four per 32-bit register.
         - `vset4.atype.btype.compare{.add} d, a, b, c` (PTX 3.0, any target)
         """
     def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare four pairs of bytes.
+        """Compare packed bytes, four per 32-bit register.
         - `vset4.atype.btype.compare{.add} d, a, b, c` (PTX 3.0, any target)
         """
 class Vshl:
@@ -16991,36 +16991,36 @@ class Vshl_dtype_atype:
     u32: Vshl_dtype_atype_u32
 class Vshl_dtype_atype_u32:
     clamp: Vshl_dtype_atype_u32_mode
-    """Shift a byte, half or word to the left, and perhaps combine the result with a third operand.
+    """Shift an 8-, 16- or 32-bit integer left; optionally combine the result with a third operand.
     - `vshl.dtype.atype.u32{.sat}.mode d, a, b` (PTX 2.0, any target)
     - `vshl.dtype.atype.u32{.sat}.mode d, a, b, c` (PTX 2.0, any target)
     """
     sat: Vshl_dtype_atype_u32_sat
     wrap: Vshl_dtype_atype_u32_mode
-    """Shift a byte, half or word to the left, and perhaps combine the result with a third operand.
+    """Shift an 8-, 16- or 32-bit integer left; optionally combine the result with a third operand.
     - `vshl.dtype.atype.u32{.sat}.mode d, a, b` (PTX 2.0, any target)
     - `vshl.dtype.atype.u32{.sat}.mode d, a, b, c` (PTX 2.0, any target)
     """
 class Vshl_dtype_atype_u32_mode:
     def __call__(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Shift a byte, half or word to the left, and perhaps combine the result with a third operand.
+        """Shift an 8-, 16- or 32-bit integer left; optionally combine the result with a third operand.
         - `vshl.dtype.atype.u32{.sat}.mode d, a, b` (PTX 2.0, any target)
         - `vshl.dtype.atype.u32{.sat}.mode d, a, b, c` (PTX 2.0, any target)
         """
     def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Shift a byte, half or word to the left, and perhaps combine the result with a third operand.
+        """Shift an 8-, 16- or 32-bit integer left; optionally combine the result with a third operand.
         - `vshl.dtype.atype.u32{.sat}.mode.second d, a, b, c` (PTX 2.0, any target)
         """
     max = add
     min = add
 class Vshl_dtype_atype_u32_sat:
     clamp: Vshl_dtype_atype_u32_mode
-    """Shift a byte, half or word to the left, and perhaps combine the result with a third operand.
+    """Shift an 8-, 16- or 32-bit integer left; optionally combine the result with a third operand.
     - `vshl.dtype.atype.u32{.sat}.mode d, a, b` (PTX 2.0, any target)
     - `vshl.dtype.atype.u32{.sat}.mode d, a, b, c` (PTX 2.0, any target)
     """
     wrap: Vshl_dtype_atype_u32_mode
-    """Shift a byte, half or word to the left, and perhaps combine the result with a third operand.
+    """Shift an 8-, 16- or 32-bit integer left; optionally combine the result with a third operand.
     - `vshl.dtype.atype.u32{.sat}.mode d, a, b` (PTX 2.0, any target)
     - `vshl.dtype.atype.u32{.sat}.mode d, a, b, c` (PTX 2.0, any target)
     """
@@ -17034,36 +17034,36 @@ class Vshr_dtype_atype:
     u32: Vshr_dtype_atype_u32
 class Vshr_dtype_atype_u32:
     clamp: Vshr_dtype_atype_u32_mode
-    """Shift a byte, half or word to the right, and perhaps combine the result with a third operand.
+    """Shift an 8-, 16- or 32-bit integer right; optionally combine the result with a third operand.
     - `vshr.dtype.atype.u32{.sat}.mode d, a, b` (PTX 2.0, any target)
     - `vshr.dtype.atype.u32{.sat}.mode d, a, b, c` (PTX 2.0, any target)
     """
     sat: Vshr_dtype_atype_u32_sat
     wrap: Vshr_dtype_atype_u32_mode
-    """Shift a byte, half or word to the right, and perhaps combine the result with a third operand.
+    """Shift an 8-, 16- or 32-bit integer right; optionally combine the result with a third operand.
     - `vshr.dtype.atype.u32{.sat}.mode d, a, b` (PTX 2.0, any target)
     - `vshr.dtype.atype.u32{.sat}.mode d, a, b, c` (PTX 2.0, any target)
     """
 class Vshr_dtype_atype_u32_mode:
     def __call__(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Shift a byte, half or word to the right, and perhaps combine the result with a third operand.
+        """Shift an 8-, 16- or 32-bit integer right; optionally combine the result with a third operand.
         - `vshr.dtype.atype.u32{.sat}.mode d, a, b` (PTX 2.0, any target)
         - `vshr.dtype.atype.u32{.sat}.mode d, a, b, c` (PTX 2.0, any target)
         """
     def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Shift a byte, half or word to the right, and perhaps combine the result with a third operand.
+        """Shift an 8-, 16- or 32-bit integer right; optionally combine the result with a third operand.
         - `vshr.dtype.atype.u32{.sat}.mode.second d, a, b, c` (PTX 2.0, any target)
         """
     max = add
     min = add
 class Vshr_dtype_atype_u32_sat:
     clamp: Vshr_dtype_atype_u32_mode
-    """Shift a byte, half or word to the right, and perhaps combine the result with a third operand.
+    """Shift an 8-, 16- or 32-bit integer right; optionally combine the result with a third operand.
     - `vshr.dtype.atype.u32{.sat}.mode d, a, b` (PTX 2.0, any target)
     - `vshr.dtype.atype.u32{.sat}.mode d, a, b, c` (PTX 2.0, any target)
     """
     wrap: Vshr_dtype_atype_u32_mode
-    """Shift a byte, half or word to the right, and perhaps combine the result with a third operand.
+    """Shift an 8-, 16- or 32-bit integer right; optionally combine the result with a third operand.
     - `vshr.dtype.atype.u32{.sat}.mode d, a, b` (PTX 2.0, any target)
     - `vshr.dtype.atype.u32{.sat}.mode d, a, b, c` (PTX 2.0, any target)
     """
@@ -17075,37 +17075,37 @@ class Vsub_dtype:
     u32: Vsub_dtype_atype
 class Vsub_dtype_atype:
     s32: Vsub_dtype_atype_btype
-    """Subtract two bytes, halves or words, and perhaps combine the difference with a third operand.
+    """Subtract two 8-, 16- or 32-bit integers; optionally combine the difference with a third operand.
     - `vsub.dtype.atype.btype{.sat} d, a, b` (PTX 2.0, any target)
     - `vsub.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
     """
     u32: Vsub_dtype_atype_btype
-    """Subtract two bytes, halves or words, and perhaps combine the difference with a third operand.
+    """Subtract two 8-, 16- or 32-bit integers; optionally combine the difference with a third operand.
     - `vsub.dtype.atype.btype{.sat} d, a, b` (PTX 2.0, any target)
     - `vsub.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
     """
 class Vsub_dtype_atype_btype:
     def __call__(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Subtract two bytes, halves or words, and perhaps combine the difference with a third operand.
+        """Subtract two 8-, 16- or 32-bit integers; optionally combine the difference with a third operand.
         - `vsub.dtype.atype.btype{.sat} d, a, b` (PTX 2.0, any target)
         - `vsub.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
         """
     def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract two bytes, halves or words, and perhaps combine the difference with a third operand.
+        """Subtract two 8-, 16- or 32-bit integers; optionally combine the difference with a third operand.
         - `vsub.dtype.atype.btype{.sat}.second d, a, b, c` (PTX 2.0, any target)
         """
     max = add
     min = add
     sat: Vsub_dtype_atype_btype_sat
-    """Subtract two bytes, halves or words, and perhaps combine the difference with a third operand."""
+    """Subtract two 8-, 16- or 32-bit integers; optionally combine the difference with a third operand."""
 class Vsub_dtype_atype_btype_sat:
     def __call__(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Subtract two bytes, halves or words, and perhaps combine the difference with a third operand.
+        """Subtract two 8-, 16- or 32-bit integers; optionally combine the difference with a third operand.
         - `vsub.dtype.atype.btype{.sat} d, a, b` (PTX 2.0, any target)
         - `vsub.dtype.atype.btype{.sat} d, a, b, c` (PTX 2.0, any target)
         """
     def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract two bytes, halves or words, and perhaps combine the difference with a third operand.
+        """Subtract two 8-, 16- or 32-bit integers; optionally combine the difference with a third operand.
         - `vsub.dtype.atype.btype{.sat}.second d, a, b, c` (PTX 2.0, any target)
         """
     max = add
@@ -17118,24 +17118,24 @@ class Vsub2_dtype:
     u32: Vsub2_dtype_atype
 class Vsub2_dtype_atype:
     s32: Vsub2_dtype_atype_btype
-    """Subtract two pairs of 16-bit integers.
+    """Subtract packed 16-bit integers, two per 32-bit register.
     - `vsub2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     u32: Vsub2_dtype_atype_btype
-    """Subtract two pairs of 16-bit integers.
+    """Subtract packed 16-bit integers, two per 32-bit register.
     - `vsub2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vsub2_dtype_atype_btype:
     def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract two pairs of 16-bit integers.
+        """Subtract packed 16-bit integers, two per 32-bit register.
         - `vsub2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
     def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract two pairs of 16-bit integers.
+        """Subtract packed 16-bit integers, two per 32-bit register.
         - `vsub2.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
     def sat(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract two pairs of 16-bit integers.
+        """Subtract packed 16-bit integers, two per 32-bit register.
         - `vsub2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
 class Vsub4:
@@ -17146,24 +17146,24 @@ class Vsub4_dtype:
     u32: Vsub4_dtype_atype
 class Vsub4_dtype_atype:
     s32: Vsub4_dtype_atype_btype
-    """Subtract four pairs of bytes.
+    """Subtract packed bytes, four per 32-bit register.
     - `vsub4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     u32: Vsub4_dtype_atype_btype
-    """Subtract four pairs of bytes.
+    """Subtract packed bytes, four per 32-bit register.
     - `vsub4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vsub4_dtype_atype_btype:
     def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract four pairs of bytes.
+        """Subtract packed bytes, four per 32-bit register.
         - `vsub4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
     def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract four pairs of bytes.
+        """Subtract packed bytes, four per 32-bit register.
         - `vsub4.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
     def sat(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract four pairs of bytes.
+        """Subtract packed bytes, four per 32-bit register.
         - `vsub4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
 class Wmma:
@@ -17175,14 +17175,14 @@ class Wmma:
     - and 4 more forms
     """
     mma: Wmma_mma
-    """Multiply the matrices of a warp and add a third.
+    """Multiply two matrices in the fragments of a warp, and add a third matrix.
     - `wmma.mma.sync.alayout.blayout.shape.dtype.ctype d, a, b, c` (PTX 6.0, sm_70 or later; removed from sm_70 on in PTX 6.3 and later)
     - `wmma.mma.sync.aligned.alayout.blayout.shape.dtype.ctype d, a, b, c` (PTX 6.0, sm_70 or later)
     - `wmma.mma.sync.alayout.blayout.shape.dtype.ctype.satfinite d, a, b, c` (PTX 6.0, sm_70 or later; removed from sm_70 on in PTX 6.3 and later)
     - and 14 more forms
     """
     store: Wmma_store
-    """Store the accumulators of a warp as a matrix.
+    """Store a warp's accumulator fragments as a matrix in memory.
     - `wmma.store.which.sync.layout.shape{.ss}.type [a], r{, stride}` (PTX 6.0, sm_70 or later; removed from sm_70 on in PTX 6.3 and later)
     - `wmma.store.which.sync.aligned.layout.shape{.ss}.type [a], r{, stride}` (PTX 6.0, sm_70 or later)
     - `wmma.store.which.sync.layout.shape{.ss}.type [a], r{, stride}` (PTX 6.1, sm_70 or later; removed from sm_70 on in PTX 6.3 and later)
@@ -17634,7 +17634,7 @@ class Wmma_mma_b1:
     b1: Wmma_mma_b1_2
 class Wmma_mma_b1_2:
     def s32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
-        """Multiply the matrices of a warp and add a third.
+        """Multiply two matrices in the fragments of a warp, and add a third matrix.
         - `wmma.mma.and.popc.sync.aligned.row.col.shape.s32.b1.b1.s32 d, a, b, c` (PTX 7.1, sm_80 or later)
         """
 class Wmma_mma_sync:
@@ -17659,37 +17659,37 @@ class Wmma_mma_m16n16k16:
     s32: Wmma_mma_s32_2
 class Wmma_mma_f16:
     f16: Wmma_mma_ctype
-    """Multiply the matrices of a warp and add a third.
+    """Multiply two matrices in the fragments of a warp, and add a third matrix.
     - `wmma.mma.sync.aligned.alayout.blayout.shape.dtype.ctype d, a, b, c` (PTX 6.0, sm_70 or later)
     """
     f32: Wmma_mma_ctype
-    """Multiply the matrices of a warp and add a third.
+    """Multiply two matrices in the fragments of a warp, and add a third matrix.
     - `wmma.mma.sync.aligned.alayout.blayout.shape.dtype.ctype d, a, b, c` (PTX 6.0, sm_70 or later)
     """
 class Wmma_mma_ctype:
     def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
-        """Multiply the matrices of a warp and add a third.
+        """Multiply two matrices in the fragments of a warp, and add a third matrix.
         - `wmma.mma.sync.aligned.alayout.blayout.shape.dtype.ctype d, a, b, c` (PTX 6.0, sm_70 or later)
         """
     def satfinite(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
-        """Multiply the matrices of a warp and add a third.
+        """Multiply two matrices in the fragments of a warp, and add a third matrix.
         - `wmma.mma.sync.aligned.alayout.blayout.shape.dtype.ctype.satfinite d, a, b, c` (PTX 6.0, sm_70 or later; removed from sm_70 on in PTX 6.5 and later)
         """
 class Wmma_mma_f32:
     bf16: Wmma_mma_bf16
     f16: Wmma_mma_ctype
-    """Multiply the matrices of a warp and add a third.
+    """Multiply two matrices in the fragments of a warp, and add a third matrix.
     - `wmma.mma.sync.aligned.alayout.blayout.shape.dtype.ctype d, a, b, c` (PTX 6.0, sm_70 or later)
     """
     f32: Wmma_mma_ctype
-    """Multiply the matrices of a warp and add a third.
+    """Multiply two matrices in the fragments of a warp, and add a third matrix.
     - `wmma.mma.sync.aligned.alayout.blayout.shape.dtype.ctype d, a, b, c` (PTX 6.0, sm_70 or later)
     """
 class Wmma_mma_bf16:
     bf16: Wmma_mma_bf16_2
 class Wmma_mma_bf16_2:
     def f32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
-        """Multiply the matrices of a warp and add a third.
+        """Multiply two matrices in the fragments of a warp, and add a third matrix.
         - `wmma.mma.sync.aligned.alayout.blayout.shape.f32.bf16.bf16.f32 d, a, b, c` (PTX 7.0, sm_80 or later)
         """
 class Wmma_mma_s32_2:
@@ -17699,32 +17699,32 @@ class Wmma_mma_s8:
     s8: Wmma_mma_s8_2
 class Wmma_mma_s8_2:
     s32: Wmma_mma_s32_3
-    """Multiply the matrices of a warp and add a third.
+    """Multiply two matrices in the fragments of a warp, and add a third matrix.
     - `wmma.mma.sync.aligned.alayout.blayout.shape.s32.s8.s8.s32{.satfinite} d, a, b, c` (PTX 6.3, sm_72 or later)
     """
 class Wmma_mma_s32_3:
     def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
-        """Multiply the matrices of a warp and add a third.
+        """Multiply two matrices in the fragments of a warp, and add a third matrix.
         - `wmma.mma.sync.aligned.alayout.blayout.shape.s32.s8.s8.s32{.satfinite} d, a, b, c` (PTX 6.3, sm_72 or later)
         """
     def satfinite(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
-        """Multiply the matrices of a warp and add a third.
+        """Multiply two matrices in the fragments of a warp, and add a third matrix.
         - `wmma.mma.sync.aligned.alayout.blayout.shape.s32.s8.s8.s32{.satfinite} d, a, b, c` (PTX 6.3, sm_72 or later)
         """
 class Wmma_mma_u8:
     u8: Wmma_mma_u8_2
 class Wmma_mma_u8_2:
     s32: Wmma_mma_s32_4
-    """Multiply the matrices of a warp and add a third.
+    """Multiply two matrices in the fragments of a warp, and add a third matrix.
     - `wmma.mma.sync.aligned.alayout.blayout.shape.s32.u8.u8.s32{.satfinite} d, a, b, c` (PTX 6.3, sm_72 or later)
     """
 class Wmma_mma_s32_4:
     def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
-        """Multiply the matrices of a warp and add a third.
+        """Multiply two matrices in the fragments of a warp, and add a third matrix.
         - `wmma.mma.sync.aligned.alayout.blayout.shape.s32.u8.u8.s32{.satfinite} d, a, b, c` (PTX 6.3, sm_72 or later)
         """
     def satfinite(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
-        """Multiply the matrices of a warp and add a third.
+        """Multiply two matrices in the fragments of a warp, and add a third matrix.
         - `wmma.mma.sync.aligned.alayout.blayout.shape.s32.u8.u8.s32{.satfinite} d, a, b, c` (PTX 6.3, sm_72 or later)
         """
 class Wmma_mma_m16n16k8:
@@ -17735,7 +17735,7 @@ class Wmma_mma_tf32:
     tf32: Wmma_mma_tf32_2
 class Wmma_mma_tf32_2:
     def f32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
-        """Multiply the matrices of a warp and add a third.
+        """Multiply two matrices in the fragments of a warp, and add a third matrix.
         - `wmma.mma.sync.aligned.alayout.blayout.shape.f32.tf32.tf32.f32 d, a, b, c` (PTX 7.0, sm_80 or later)
         """
 class Wmma_mma_shape:
@@ -17744,30 +17744,30 @@ class Wmma_mma_shape:
     s32: Wmma_mma_s32_2
 class Wmma_mma_f16_2:
     f16: Wmma_mma_ctype_2
-    """Multiply the matrices of a warp and add a third.
+    """Multiply two matrices in the fragments of a warp, and add a third matrix.
     - `wmma.mma.sync.aligned.alayout.blayout.shape.dtype.ctype d, a, b, c` (PTX 6.1, sm_70 or later)
     """
     f32: Wmma_mma_ctype_2
-    """Multiply the matrices of a warp and add a third.
+    """Multiply two matrices in the fragments of a warp, and add a third matrix.
     - `wmma.mma.sync.aligned.alayout.blayout.shape.dtype.ctype d, a, b, c` (PTX 6.1, sm_70 or later)
     """
 class Wmma_mma_ctype_2:
     def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
-        """Multiply the matrices of a warp and add a third.
+        """Multiply two matrices in the fragments of a warp, and add a third matrix.
         - `wmma.mma.sync.aligned.alayout.blayout.shape.dtype.ctype d, a, b, c` (PTX 6.1, sm_70 or later)
         """
     def satfinite(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
-        """Multiply the matrices of a warp and add a third.
+        """Multiply two matrices in the fragments of a warp, and add a third matrix.
         - `wmma.mma.sync.aligned.alayout.blayout.shape.dtype.ctype.satfinite d, a, b, c` (PTX 6.1, sm_70 or later; removed from sm_70 on in PTX 6.5 and later)
         """
 class Wmma_mma_f32_3:
     bf16: Wmma_mma_bf16
     f16: Wmma_mma_ctype_2
-    """Multiply the matrices of a warp and add a third.
+    """Multiply two matrices in the fragments of a warp, and add a third matrix.
     - `wmma.mma.sync.aligned.alayout.blayout.shape.dtype.ctype d, a, b, c` (PTX 6.1, sm_70 or later)
     """
     f32: Wmma_mma_ctype_2
-    """Multiply the matrices of a warp and add a third.
+    """Multiply two matrices in the fragments of a warp, and add a third matrix.
     - `wmma.mma.sync.aligned.alayout.blayout.shape.dtype.ctype d, a, b, c` (PTX 6.1, sm_70 or later)
     """
 class Wmma_mma_m8n8k4:
@@ -17778,16 +17778,16 @@ class Wmma_mma_f64_2:
     f64: Wmma_mma_f64_3
 class Wmma_mma_f64_3:
     f64: Wmma_mma_f64_4
-    """Multiply the matrices of a warp and add a third.
+    """Multiply two matrices in the fragments of a warp, and add a third matrix.
     - `wmma.mma.sync.aligned.alayout.blayout.shape.f64.f64.f64.f64{.rnd} d, a, b, c` (PTX 7.0, sm_80 or later)
     """
 class Wmma_mma_f64_4:
     def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
-        """Multiply the matrices of a warp and add a third.
+        """Multiply two matrices in the fragments of a warp, and add a third matrix.
         - `wmma.mma.sync.aligned.alayout.blayout.shape.f64.f64.f64.f64{.rnd} d, a, b, c` (PTX 7.0, sm_80 or later)
         """
     def rm(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
-        """Multiply the matrices of a warp and add a third.
+        """Multiply two matrices in the fragments of a warp, and add a third matrix.
         - `wmma.mma.sync.aligned.alayout.blayout.shape.f64.f64.f64.f64{.rnd} d, a, b, c` (PTX 7.0, sm_80 or later)
         """
     rn = rm
@@ -17812,32 +17812,32 @@ class Wmma_mma_s4:
     s4: Wmma_mma_s4_2
 class Wmma_mma_s4_2:
     s32: Wmma_mma_s32_6
-    """Multiply the matrices of a warp and add a third.
+    """Multiply two matrices in the fragments of a warp, and add a third matrix.
     - `wmma.mma.sync.aligned.row.col.shape.s32.s4.s4.s32{.satfinite} d, a, b, c` (PTX 6.3, sm_75 or later)
     """
 class Wmma_mma_s32_6:
     def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
-        """Multiply the matrices of a warp and add a third.
+        """Multiply two matrices in the fragments of a warp, and add a third matrix.
         - `wmma.mma.sync.aligned.row.col.shape.s32.s4.s4.s32{.satfinite} d, a, b, c` (PTX 6.3, sm_75 or later)
         """
     def satfinite(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
-        """Multiply the matrices of a warp and add a third.
+        """Multiply two matrices in the fragments of a warp, and add a third matrix.
         - `wmma.mma.sync.aligned.row.col.shape.s32.s4.s4.s32{.satfinite} d, a, b, c` (PTX 6.3, sm_75 or later)
         """
 class Wmma_mma_u4:
     u4: Wmma_mma_u4_2
 class Wmma_mma_u4_2:
     s32: Wmma_mma_s32_7
-    """Multiply the matrices of a warp and add a third.
+    """Multiply two matrices in the fragments of a warp, and add a third matrix.
     - `wmma.mma.sync.aligned.row.col.shape.s32.u4.u4.s32{.satfinite} d, a, b, c` (PTX 6.3, sm_75 or later)
     """
 class Wmma_mma_s32_7:
     def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
-        """Multiply the matrices of a warp and add a third.
+        """Multiply two matrices in the fragments of a warp, and add a third matrix.
         - `wmma.mma.sync.aligned.row.col.shape.s32.u4.u4.s32{.satfinite} d, a, b, c` (PTX 6.3, sm_75 or later)
         """
     def satfinite(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
-        """Multiply the matrices of a warp and add a third.
+        """Multiply two matrices in the fragments of a warp, and add a third matrix.
         - `wmma.mma.sync.aligned.row.col.shape.s32.u4.u4.s32{.satfinite} d, a, b, c` (PTX 6.3, sm_75 or later)
         """
 class Wmma_mma_sync_alayout:
@@ -17852,20 +17852,20 @@ class Wmma_mma_m16n16k16_2:
     f32: Wmma_mma_dtype
 class Wmma_mma_dtype:
     f16: Wmma_mma_ctype_3
-    """Multiply the matrices of a warp and add a third.
+    """Multiply two matrices in the fragments of a warp, and add a third matrix.
     - `wmma.mma.sync.alayout.blayout.shape.dtype.ctype d, a, b, c` (PTX 6.0, sm_70 or later; removed from sm_70 on in PTX 6.3 and later)
     """
     f32: Wmma_mma_ctype_3
-    """Multiply the matrices of a warp and add a third.
+    """Multiply two matrices in the fragments of a warp, and add a third matrix.
     - `wmma.mma.sync.alayout.blayout.shape.dtype.ctype d, a, b, c` (PTX 6.0, sm_70 or later; removed from sm_70 on in PTX 6.3 and later)
     """
 class Wmma_mma_ctype_3:
     def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
-        """Multiply the matrices of a warp and add a third.
+        """Multiply two matrices in the fragments of a warp, and add a third matrix.
         - `wmma.mma.sync.alayout.blayout.shape.dtype.ctype d, a, b, c` (PTX 6.0, sm_70 or later; removed from sm_70 on in PTX 6.3 and later)
         """
     def satfinite(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
-        """Multiply the matrices of a warp and add a third.
+        """Multiply two matrices in the fragments of a warp, and add a third matrix.
         - `wmma.mma.sync.alayout.blayout.shape.dtype.ctype.satfinite d, a, b, c` (PTX 6.0, sm_70 or later; removed from sm_70 on in PTX 6.3 and later)
         """
 class Wmma_mma_shape_2:
@@ -17873,20 +17873,20 @@ class Wmma_mma_shape_2:
     f32: Wmma_mma_dtype_2
 class Wmma_mma_dtype_2:
     f16: Wmma_mma_ctype_4
-    """Multiply the matrices of a warp and add a third.
+    """Multiply two matrices in the fragments of a warp, and add a third matrix.
     - `wmma.mma.sync.alayout.blayout.shape.dtype.ctype d, a, b, c` (PTX 6.1, sm_70 or later; removed from sm_70 on in PTX 6.3 and later)
     """
     f32: Wmma_mma_ctype_4
-    """Multiply the matrices of a warp and add a third.
+    """Multiply two matrices in the fragments of a warp, and add a third matrix.
     - `wmma.mma.sync.alayout.blayout.shape.dtype.ctype d, a, b, c` (PTX 6.1, sm_70 or later; removed from sm_70 on in PTX 6.3 and later)
     """
 class Wmma_mma_ctype_4:
     def __call__(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
-        """Multiply the matrices of a warp and add a third.
+        """Multiply two matrices in the fragments of a warp, and add a third matrix.
         - `wmma.mma.sync.alayout.blayout.shape.dtype.ctype d, a, b, c` (PTX 6.1, sm_70 or later; removed from sm_70 on in PTX 6.3 and later)
         """
     def satfinite(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
-        """Multiply the matrices of a warp and add a third.
+        """Multiply two matrices in the fragments of a warp, and add a third matrix.
         - `wmma.mma.sync.alayout.blayout.shape.dtype.ctype.satfinite d, a, b, c` (PTX 6.1, sm_70 or later; removed from sm_70 on in PTX 6.3 and later)
         """
 class Wmma_mma_xor:
@@ -17909,7 +17909,7 @@ class Wmma_mma_b1_3:
     b1: Wmma_mma_b1_4
 class Wmma_mma_b1_4:
     def s32(self, d: Values, a: Values, b: Values, c: Values, /, *, pred: Guard = None) -> None:
-        """Multiply the matrices of a warp and add a third.
+        """Multiply two matrices in the fragments of a warp, and add a third matrix.
         - `wmma.mma.xor.popc.sync.aligned.row.col.shape.s32.b1.b1.s32 d, a, b, c` (PTX 6.3, sm_75 or later)
         """
 class Wmma_store:
@@ -17933,30 +17933,30 @@ class Wmma_store_d_sync_aligned_layout:
     m8n8k4: Wmma_store_m8n8k4
 class Wmma_store_m16n16k16:
     def f16(self, a: Name, r: Values, stride: Value = ..., /, *, pred: Guard = None) -> None:
-        """Store the accumulators of a warp as a matrix.
+        """Store a warp's accumulator fragments as a matrix in memory.
         - `wmma.store.which.sync.aligned.layout.shape{.ss}.type [a], r{, stride}` (PTX 6.0, sm_70 or later)
         """
     f32 = f16
     global_: Wmma_store_ss
     def s32(self, a: Name, r: Values, stride: Value = ..., /, *, pred: Guard = None) -> None:
-        """Store the accumulators of a warp as a matrix.
+        """Store a warp's accumulator fragments as a matrix in memory.
         - `wmma.store.which.sync.aligned.layout.shape{.ss}.type [a], r{, stride}` (PTX 6.3, sm_72 or later)
         """
     shared: Wmma_store_ss
     shared__cta: Wmma_store_ss
 class Wmma_store_ss:
     def f16(self, a: Name, r: Values, stride: Value = ..., /, *, pred: Guard = None) -> None:
-        """Store the accumulators of a warp as a matrix.
+        """Store a warp's accumulator fragments as a matrix in memory.
         - `wmma.store.which.sync.aligned.layout.shape{.ss}.type [a], r{, stride}` (PTX 6.0, sm_70 or later)
         """
     f32 = f16
     def s32(self, a: Name, r: Values, stride: Value = ..., /, *, pred: Guard = None) -> None:
-        """Store the accumulators of a warp as a matrix.
+        """Store a warp's accumulator fragments as a matrix in memory.
         - `wmma.store.which.sync.aligned.layout.shape{.ss}.type [a], r{, stride}` (PTX 6.3, sm_72 or later)
         """
 class Wmma_store_m16n16k8:
     def f32(self, a: Name, r: Values, stride: Value = ..., /, *, pred: Guard = None) -> None:
-        """Store the accumulators of a warp as a matrix.
+        """Store a warp's accumulator fragments as a matrix in memory.
         - `wmma.store.which.sync.aligned.layout.shape{.ss}.type [a], r{, stride}` (PTX 7.0, sm_80 or later)
         """
     global_: Wmma_store_ss_2
@@ -17964,48 +17964,48 @@ class Wmma_store_m16n16k8:
     shared__cta: Wmma_store_ss_2
 class Wmma_store_ss_2:
     def f32(self, a: Name, r: Values, stride: Value = ..., /, *, pred: Guard = None) -> None:
-        """Store the accumulators of a warp as a matrix.
+        """Store a warp's accumulator fragments as a matrix in memory.
         - `wmma.store.which.sync.aligned.layout.shape{.ss}.type [a], r{, stride}` (PTX 7.0, sm_80 or later)
         """
 class Wmma_store_shape:
     def f16(self, a: Name, r: Values, stride: Value = ..., /, *, pred: Guard = None) -> None:
-        """Store the accumulators of a warp as a matrix.
+        """Store a warp's accumulator fragments as a matrix in memory.
         - `wmma.store.which.sync.aligned.layout.shape{.ss}.type [a], r{, stride}` (PTX 6.1, sm_70 or later)
         """
     f32 = f16
     global_: Wmma_store_ss_3
     def s32(self, a: Name, r: Values, stride: Value = ..., /, *, pred: Guard = None) -> None:
-        """Store the accumulators of a warp as a matrix.
+        """Store a warp's accumulator fragments as a matrix in memory.
         - `wmma.store.which.sync.aligned.layout.shape{.ss}.type [a], r{, stride}` (PTX 6.3, sm_72 or later)
         """
     shared: Wmma_store_ss_3
     shared__cta: Wmma_store_ss_3
 class Wmma_store_ss_3:
     def f16(self, a: Name, r: Values, stride: Value = ..., /, *, pred: Guard = None) -> None:
-        """Store the accumulators of a warp as a matrix.
+        """Store a warp's accumulator fragments as a matrix in memory.
         - `wmma.store.which.sync.aligned.layout.shape{.ss}.type [a], r{, stride}` (PTX 6.1, sm_70 or later)
         """
     f32 = f16
     def s32(self, a: Name, r: Values, stride: Value = ..., /, *, pred: Guard = None) -> None:
-        """Store the accumulators of a warp as a matrix.
+        """Store a warp's accumulator fragments as a matrix in memory.
         - `wmma.store.which.sync.aligned.layout.shape{.ss}.type [a], r{, stride}` (PTX 6.3, sm_72 or later)
         """
 class Wmma_store_shape_2:
     global_: Wmma_store_ss_4
     def s32(self, a: Name, r: Values, stride: Value = ..., /, *, pred: Guard = None) -> None:
-        """Store the accumulators of a warp as a matrix.
+        """Store a warp's accumulator fragments as a matrix in memory.
         - `wmma.store.which.sync.aligned.layout.shape{.ss}.type [a], r{, stride}` (PTX 6.3, sm_75 or later)
         """
     shared: Wmma_store_ss_4
     shared__cta: Wmma_store_ss_4
 class Wmma_store_ss_4:
     def s32(self, a: Name, r: Values, stride: Value = ..., /, *, pred: Guard = None) -> None:
-        """Store the accumulators of a warp as a matrix.
+        """Store a warp's accumulator fragments as a matrix in memory.
         - `wmma.store.which.sync.aligned.layout.shape{.ss}.type [a], r{, stride}` (PTX 6.3, sm_75 or later)
         """
 class Wmma_store_m8n8k4:
     def f64(self, a: Name, r: Values, stride: Value = ..., /, *, pred: Guard = None) -> None:
-        """Store the accumulators of a warp as a matrix.
+        """Store a warp's accumulator fragments as a matrix in memory.
         - `wmma.store.which.sync.aligned.layout.shape{.ss}.type [a], r{, stride}` (PTX 7.0, sm_80 or later)
         """
     global_: Wmma_store_ss_5
@@ -18013,7 +18013,7 @@ class Wmma_store_m8n8k4:
     shared__cta: Wmma_store_ss_5
 class Wmma_store_ss_5:
     def f64(self, a: Name, r: Values, stride: Value = ..., /, *, pred: Guard = None) -> None:
-        """Store the accumulators of a warp as a matrix.
+        """Store a warp's accumulator fragments as a matrix in memory.
         - `wmma.store.which.sync.aligned.layout.shape{.ss}.type [a], r{, stride}` (PTX 7.0, sm_80 or later)
         """
 class Wmma_store_d_sync_layout:
@@ -18022,7 +18022,7 @@ class Wmma_store_d_sync_layout:
     m8n32k16: Wmma_store_d_sync_layout_shape
 class Wmma_store_m16n16k16_2:
     def f16(self, a: Name, r: Values, stride: Value = ..., /, *, pred: Guard = None) -> None:
-        """Store the accumulators of a warp as a matrix.
+        """Store a warp's accumulator fragments as a matrix in memory.
         - `wmma.store.which.sync.layout.shape{.ss}.type [a], r{, stride}` (PTX 6.0, sm_70 or later; removed from sm_70 on in PTX 6.3 and later)
         """
     f32 = f16
@@ -18031,13 +18031,13 @@ class Wmma_store_m16n16k16_2:
     shared__cta: Wmma_store_ss_6
 class Wmma_store_ss_6:
     def f16(self, a: Name, r: Values, stride: Value = ..., /, *, pred: Guard = None) -> None:
-        """Store the accumulators of a warp as a matrix.
+        """Store a warp's accumulator fragments as a matrix in memory.
         - `wmma.store.which.sync.layout.shape{.ss}.type [a], r{, stride}` (PTX 6.0, sm_70 or later; removed from sm_70 on in PTX 6.3 and later)
         """
     f32 = f16
 class Wmma_store_d_sync_layout_shape:
     def f16(self, a: Name, r: Values, stride: Value = ..., /, *, pred: Guard = None) -> None:
-        """Store the accumulators of a warp as a matrix.
+        """Store a warp's accumulator fragments as a matrix in memory.
         - `wmma.store.which.sync.layout.shape{.ss}.type [a], r{, stride}` (PTX 6.1, sm_70 or later; removed from sm_70 on in PTX 6.3 and later)
         """
     f32 = f16
@@ -18046,19 +18046,19 @@ class Wmma_store_d_sync_layout_shape:
     shared__cta: Wmma_store_ss_7
 class Wmma_store_ss_7:
     def f16(self, a: Name, r: Values, stride: Value = ..., /, *, pred: Guard = None) -> None:
-        """Store the accumulators of a warp as a matrix.
+        """Store a warp's accumulator fragments as a matrix in memory.
         - `wmma.store.which.sync.layout.shape{.ss}.type [a], r{, stride}` (PTX 6.1, sm_70 or later; removed from sm_70 on in PTX 6.3 and later)
         """
     f32 = f16
 class Xor:
     def b16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the bitwise exclusive or of two values, or of two predicates.
+        """Compute the bitwise XOR of two values, or the XOR of two predicates.
         - `xor.type d, a, b` (PTX 1.0, any target)
         """
     b32 = b16
     b64 = b16
     def pred(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the bitwise exclusive or of two values, or of two predicates.
+        """Compute the bitwise XOR of two values, or the XOR of two predicates.
         - `xor.pred d, a, b` (PTX 1.0, any target)
         """
 

@@ -56,7 +56,7 @@ def _unknown(_name: str) -> str | None:
 
 
 def _attempts(name: str, instruction: Instruction) -> Iterator[Call]:
-    """Yield calls of a function that may emit an instruction: None for a sink `_`, Python numbers for literals."""
+    """Yield calls of a function that may emit an instruction; a sink `_` is tried as None, a literal as a number."""
     function = Call(name, ()).function
     for reading in readings(instruction):
         for call in bound(name, function, reading, _guard(instruction)):

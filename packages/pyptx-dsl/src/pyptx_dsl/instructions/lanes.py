@@ -138,7 +138,7 @@ class VoteMode(LaneInstruction):
 
 
 class VoteModes:
-    """The modes of `vote.sync`: `a` is true in `all` lanes, in `any`, equal (`uni`); mask of true lanes (`ballot`)."""
+    """Modes of `vote.sync`: `a` is true in all lanes (`all`), in some (`any`), equal (`uni`); lane mask (`ballot`)."""
 
     all = VoteMode("all", "__all_sync")
     any = VoteMode("any", "__any_sync")

@@ -49,7 +49,7 @@ STEPS: dict[str, tuple[str | int, ...]] = {
     "cvt": (),
     "or": ("const_bits",),
 }
-"""Opcode of a descriptor computation -> operands after the previous result; a string names a value in `numbers`."""
+"""Opcode of a descriptor computation -> its sources after the previous result; a string is a key of `numbers`."""
 
 
 def field_units(name: str, value: object) -> int:
@@ -176,7 +176,7 @@ def advance(what: str, descriptor: Reg, byte_offset: int, times: Reg | None = No
 
 
 def tile_of(value: object) -> SharedTile | None:
-    """Return the SharedTile of an allocation by `smem.tile`, or of a stage of one; None for anything else."""
+    """Return the SharedTile of an allocation by `smem.tile`, or of a stage of it; None for any other value."""
     owner = value.alloc if isinstance(value, SharedSlice) else value
     found = owner.gmma_layout if isinstance(owner, SharedAlloc) else None
     return found if isinstance(found, SharedTile) else None

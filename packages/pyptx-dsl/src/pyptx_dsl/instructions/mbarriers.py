@@ -59,11 +59,14 @@ class Mbarrier(Arrivals, Waits):
         active("ptx.mbarrier.init").emit(_INIT.words(layout=layout, space=space), (as_address(mbar), count), pred)
 
     def inval(self, mbar: object, *, space: str | None = SPACE, pred: Reg | None = None) -> None:
-        """Emit `mbarrier.inval.shared::cta.b64 [mbar];`: the memory may be reused."""
+        """Emit `mbarrier.inval.shared::cta.b64 [mbar];`: invalidate the mbarrier, so that its memory may be reused."""
         active("ptx.mbarrier.inval").emit(_INVAL.words(space=space), (as_address(mbar),), pred)
 
     def check_layout(self, mbar: object, layout: str, *, space: str | None = SPACE, pred: Reg | None = None) -> Reg:
-        """Emit `mbarrier.check_layout.layout.shared::cta.b64 p, [mbar];` and return `p` (PTX 9.3, sm_90)."""
+        """Emit `mbarrier.check_layout.layout.shared::cta.b64 p, [mbar];` (PTX 9.3, sm_90).
+
+        Return the predicate `p`: whether the mbarrier has this layout.
+        """
         trace = active("ptx.mbarrier.check_layout")
         words = _CHECK_LAYOUT.words(layout=layout, space=space)
         fits = trace.fresh(predicate)

@@ -54,7 +54,7 @@ MODULES: dict[str, str] = {
     ),
     "instructions.variables": "declarator file_ loc pragma var",
 }
-"""Module -> names of `ptx` that it defines."""
+"""Module of `pyptx_dsl` -> names of `ptx` that the module defines."""
 
 _BUILTINS = frozenset({"abs", "exit", "max", "min"})
 """Names of `ptx` with a trailing underscore in their modules, because Python has builtins of these names."""

@@ -26,10 +26,10 @@ _OUTSIDE = (
 def raw(text: str) -> None:
     """Insert PTX statements as given: `ptx.raw("add.cc.u32 %r1, %r2, %r3; addc.u32 %r4, %r5, 0;")`.
 
-    The text is parsed and becomes part of the tree with its formatting; comments stay before their statements. Its
-    instructions are checked against the table like any other, and its labels are labels of the kernel. Registers in it
-    must be declared (by `reg.scalar(…, name=…)` or by a `.reg` in the text). Raise RawTextError for text that is not
-    valid PTX.
+    The text is parsed and becomes part of the tree with its formatting; comments stay before their statements. The
+    instructions are checked against the instruction table, and the labels are labels of the kernel. Registers in the
+    text must be declared (by `reg.scalar(…, name=…)` or by a `.reg` in the text). Raise RawTextError for text that is
+    not valid PTX.
     """
     trace = active("ptx.raw")
     try:

@@ -1,4 +1,4 @@
-"""Match an instruction with rows of the instruction table: types, modifiers as keywords, operands by name."""
+"""Readings of an instruction by rows of the instruction table: types, modifiers as keywords, operands by name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Reading", "readings"]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """An instruction matched with a table row; `operands` have the names and the order of the row's syntax line."""
+    """An instruction matched with a row of the instruction table; `operands`: the row's operand names -> operands."""
 
     types: tuple[str, ...]
     keywords: dict[str, str | bool]
@@ -29,7 +29,7 @@ class Reading:
 
 
 def readings(instruction: Instruction) -> Iterator[Reading]:
-    """Yield the different matches of an instruction with table rows that have its modifiers and number of operands."""
+    """Yield a `Reading` for each row of the instruction table that matches an instruction; equal ones only once."""
     words = instruction.opcode[1:]
     known: list[Reading] = []
     for pattern in patterns_of(instruction.opcode[0]):
@@ -43,7 +43,7 @@ def readings(instruction: Instruction) -> Iterator[Reading]:
 
 
 def _named(instruction: Instruction, pattern: Pattern) -> dict[str, Operand] | None:
-    """Return an instruction's operands by their names in a table row; None if the row has another number of them."""
+    """Return an instruction's operands by their names in a table row; None if the row has more or fewer operands."""
     places = places_of(pattern, instruction.opcode[1:], len(instruction.operands))
     if places is None:
         return None

@@ -71,9 +71,9 @@ _NAMED = {
     "a_layout": "row alayout",
     "b_layout": "col blayout",
 }
-"""Keyword with a modifier as its value -> the modifier slots and modifiers of syntax lines that it stands for.
+"""Keyword that takes a modifier -> the modifier slots (`.rnd`) and modifiers of syntax lines that the keyword sets.
 
-A modifier needs no entry if an otherwise equal row of the instruction has a modifier slot at its position.
+A modifier needs no entry if another row of the instruction differs only by a modifier slot at the same position.
 """
 
 _CHOICES = {name: keyword for keyword, names in _NAMED.items() for name in names.split()}
@@ -85,7 +85,7 @@ _FLAGS = {
     "sp::ordered_metadata": "ordered",
     "force_unnormalized_coords": "force_unnormalized_coords",
 }
-"""Modifier -> keyword of a flag, if the names differ, or if another row has a slot for it."""
+"""Modifier -> its flag keyword, if the names differ, or if another table row has a slot for the modifier."""
 
 _PREFIXES = {
     "evict_l1": "L1::",
@@ -208,7 +208,7 @@ class RowForm:
         return {part.group for part in self.parts if part.optional and part.keyword in given}
 
     def surplus(self, given: WordChoice) -> tuple[int, int]:
-        """Return how many modifiers are emitted unrequested: those with one permitted value, those with a default."""
+        """Return the numbers of unrequested modifiers: those with one permitted value, and those emitted by default."""
         unasked = self.unasked(given)
         usual = sum((not part.flag and part.default in _DEFAULTS) or len(part.words) > 1 for part in unasked)
         return len(unasked) - usual, usual
@@ -252,7 +252,7 @@ def _parts(row: InstructionRow) -> tuple[FormPart, ...]:
 
 @until_plugins_change()
 def _lines(opcode: str) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Return the syntax lines of an opcode's rows, and their modifier slots that are keywords of the same name."""
+    """Return the syntax lines of an opcode's table rows, and their modifier slots whose keyword has the slot's name."""
     rows = [pattern.row for pattern in patterns_of(opcode)]
     slots = {name for row in rows for name, words in row.slots if name not in _CHOICES and not TYPES.issuperset(words)}
     return frozenset(row.syntax for row in rows), tuple(sorted(slots))
@@ -332,7 +332,7 @@ def in_order(opcode: tuple[str, ...]) -> tuple[str, ...] | None:
 
 @until_plugins_change()
 def choices_of(head: str, keyword: str) -> tuple[str, ...]:
-    """Return the values that any row with the opcode prefix `head` accepts for a keyword."""
+    """Return the values that at least one row with the opcode prefix `head` accepts for a keyword."""
     return tuple(dict.fromkeys(word for form in forms_of(head) for word in form.choices(keyword)))
 
 

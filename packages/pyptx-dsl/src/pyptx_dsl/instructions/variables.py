@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["declarator", "file_", "loc", "pragma", "var"]
 
 Size: TypeAlias = "int | str | None"
-"""Number of elements of one array dimension, or a constant expression for it; 0 is of unknown size."""
+"""Number of elements of one array dimension, or a constant expression for it; 0: unknown size."""
 Attributes: TypeAlias = "Sequence[str | tuple[int | str, ...]]"
 """Entries of a variable's `.attribute(…)`, such as `"managed"` and `("unified", 19, 95)`."""
 
@@ -154,7 +154,7 @@ def written_type(dtype: PtxType | str) -> str:
 
 
 def vector_word(vector: int | None) -> str | None:
-    """Return the modifier `v2`, `v4` or `v8` for a number of vector elements; None for None."""
+    """Return the modifier `v2`, `v4` or `v8` for a number of vector elements; None without a number."""
     if vector not in {None, 2, 4, 8}:
         raise OperandError(
             f"vector must be 2, 4 or 8 elements, got {vector!r}", help="pass the length of an array as size="

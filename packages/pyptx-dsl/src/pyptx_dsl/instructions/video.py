@@ -43,7 +43,7 @@ __all__ = [
 
 
 class VideoModifiers(TypedDict, total=False):
-    """Keywords of video instructions, for type checkers; the table rows define the valid combinations."""
+    """Keywords of video instructions, for type checkers; the instruction table has the valid combinations."""
 
     sat: bool
     second: Literal["add", "min", "max"] | None

@@ -132,7 +132,7 @@ class Waiting:
     loc: SourcePosition | None
 
     def write(self, form: str) -> None:
-        """Emit the steps of the form named `form`; raise OperandError for labels or registers that it does not use."""
+        """Emit the steps of the form named `form`; raise OperandError for a label or register that the form lacks."""
         row = self._row(form)
         self._name(row)
         if "again:" not in row.steps:
@@ -172,7 +172,7 @@ class Waiting:
         return row
 
     def _name(self, row: WaitForm) -> None:
-        """Generate labels and registers that are None; raise OperandError for one that the form does not use."""
+        """Create a wait form's missing labels and predicate; raise OperandError for an option that the form lacks."""
         trace, steps = self.trace, row.steps
         for keyword, value, step in (
             ("result", self.result, "selp"),

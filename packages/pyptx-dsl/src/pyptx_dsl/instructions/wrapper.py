@@ -1,4 +1,4 @@
-"""Functions for table rows: `ptx.add(f32, d, a, b, rounding="rz")` emits `add.rz.f32 d, a, b;`.
+"""Functions of instruction table rows: `ptx.add(f32, d, a, b, rounding="rz")` emits `add.rz.f32 d, a, b;`.
 
 A wrapper has its own name and docstring. Its types, keywords, valid combinations and the order of modifiers come from
 the rows of the instruction table. The table is read on first use.
@@ -33,7 +33,7 @@ __all__ = [
 
 
 class Flags(TypedDict, total=False):
-    """Keywords of all `Wrapper` calls except `mode`, for type checkers; the table rows define valid combinations."""
+    """Keywords of all `Wrapper` calls except `mode`, for type checkers; the table has the valid combinations."""
 
     rounding: Literal["rn", "rz", "rm", "rp"] | None
     abs: bool
@@ -78,11 +78,11 @@ def _line(form: RowForm) -> str:
 
 
 class Wrapper(InstructionForms):
-    """A PTX instruction as a function of `ptx`; base class of those with one to four sources.
+    """A PTX instruction as a function of `ptx`; base class of instructions with one to four sources.
 
     Keywords are the modifiers of the form for the type. `pred` guards the instruction. If an opcode has several types,
-    as in `add.f32.f16`, they are a tuple: `ptx.add((f32, f16), d, a, c)`. An instruction of untyped bits takes any type
-    of their width.
+    as in `add.f32.f16`, they are a tuple: `ptx.add((f32, f16), d, a, c)`. An instruction of untyped bits (`.b32`)
+    accepts any type of its width.
 
     Raise OperandError for an invalid value of a keyword and for an unsupported type, InstructionUseError for
     unsupported operands and combinations.
@@ -103,7 +103,7 @@ class Wrapper(InstructionForms):
     ) -> None:
         what = f"ptx.{self.__name__}"
         checked = dtype if type(dtype) is PtxType else types_of(dtype, what)
-        asked = cast("Mapping[str, str | bool | None]", modifiers)  # `Modifiers` has only values of these types
+        asked = cast("Mapping[str, str | bool | None]", modifiers)  # the values of a `Modifiers` dict have these types
         active(what).emit(self.words(checked, **asked), operands, pred)
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Keywords:
-    """Keywords of a call by kind; one keyword may be of several kinds. `templates` includes default values."""
+    """A call's template values (with defaults), dimension sizes and `raw_params`; a keyword may be several of them."""
 
     templates: Mapping[str, object]
     sizes: Mapping[str, int]

@@ -178,7 +178,7 @@ def declaration_of(function: Callable[..., object], signature: Signature, option
 
 
 def _check_count(signature: Signature, inputs: int, outputs: int) -> None:
-    """Raise SignatureError unless each positional parameter has a spec."""
+    """Raise SignatureError unless there is one Tile or Scalar for each positional parameter."""
     names = signature.tensors
     if len(names) != inputs + outputs:
         raise SignatureError(
@@ -331,7 +331,7 @@ def _block(
 ) -> Dims | Callable[..., object]:
     if callable(options.block):
         if options.reqntid is not None:
-            raise LaunchError("block and reqntid both set the CTA size: block is a function", help="leave one out")
+            raise LaunchError("both block (a function) and reqntid set the CTA size", help="leave one out")
         size_parameters("block", options.block, dimensions, templates)
         return options.block
     block = three("block", options.block)

@@ -35,7 +35,7 @@ class DifferentiableKernel(Generic[OutSpecs_co]):
         self.backward_kernel = backward_kernel
         self._keywords = dict(keywords)
         self._functions: dict[str, Callable[..., object]] = {}
-        self._compiled: Callable[..., object]  # set when torch.compile first traces a call
+        self._compiled: Callable[..., object]  # operator for torch.compile, set when it first traces a call
 
     def __repr__(self) -> str:
         """Return a text with the names of the forward and the backward kernel."""
@@ -84,7 +84,7 @@ class DifferentiableKernel(Generic[OutSpecs_co]):
 
     @runtimes.called_while_compiling
     def _ready_to_compile(self) -> bool:
-        """Store the function that torch.compile traces in `_compiled`; called while torch.compile traces."""
+        """Store in `_compiled` the function that torch.compile traces for a call; called while torch.compile traces."""
         if not hasattr(self, "_compiled"):
             self._compiled = self._function(runtimes.compilable_runtime(repr(self)))
         return True

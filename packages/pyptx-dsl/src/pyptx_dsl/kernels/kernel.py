@@ -90,7 +90,7 @@ class Kernel(Generic[OutSpecs_co]):
         self._is_compiling = runtimes.compiling_check()
         self._launcher: Callable[..., object] | None = None
         self._launched_by: set[str] = set()  # names of the runtimes that have launched the kernel
-        self._operator: Callable[..., object]  # set when torch.compile first traces a call
+        self._operator: Callable[..., object]  # operator for torch.compile, set when it first traces a call
         functools.update_wrapper(self, declaration.function)
 
     # --- declaration ------------------------------------------------------------------------------
@@ -160,11 +160,11 @@ class Kernel(Generic[OutSpecs_co]):
         return f"Kernel({self.name}, arch={self.arch!r})"
 
     def __deepcopy__(self, _memo: object) -> Kernel[OutSpecs_co]:
-        """Return the kernel itself as its copy: kernels are immutable, and a second kernel would be traced again."""
+        """Return the kernel itself as its deep copy: kernels are immutable, and a real copy would be traced again."""
         return self
 
     def __copy__(self) -> Kernel[OutSpecs_co]:
-        """Return the kernel itself as its deep copy."""
+        """Return the kernel itself as its copy."""
         return self
 
     def __reduce__(self) -> str:
@@ -176,7 +176,7 @@ class Kernel(Generic[OutSpecs_co]):
         @entry
         def __getattr__(self, name: str) -> object:
             """Raise UnknownNameError (an AttributeError) with the attribute names nearest to `name`."""
-            if name == "_operator":  # code that torch.compile made for another kernel may read it
+            if name == "_operator":  # compiled code of another kernel may read `_operator` here
                 self._ready_to_compile()
                 return vars(self)[name]
             from pyptx_dsl.mistakes.unknown_attributes import unknown_of_kernel
@@ -294,7 +294,7 @@ class Kernel(Generic[OutSpecs_co]):
             raise
 
     def _run(self, /, *arrays: object, **kwargs: object) -> object:
-        """Run a call without a launcher: find the arrays' runtime, check the arguments, and install its launcher."""
+        """Run a call without a launcher: find the arrays' runtime, check the arguments, and store its launcher."""
         if self._scalars:
             arrays, kwargs = apart(self._declaration, arrays, kwargs)
         runtime, result = runtimes.call(self, arrays, kwargs)
@@ -306,9 +306,9 @@ class Kernel(Generic[OutSpecs_co]):
 
     @runtimes.called_while_compiling
     def _ready_to_compile(self) -> bool:
-        """Store the function that torch.compile traces instead of `_run` in `_operator`; called while it traces."""
+        """Store in `_operator` the function that torch.compile traces instead of `_run`; called while it traces."""
         if "_operator" not in vars(self):
-            # Without an operator, the graph breaks here; else torch.compile would trace the tracing of the kernel.
+            # Without an operator, torch.compile breaks its graph here instead of tracing the body of the kernel.
             self._operator = runtimes.operator(self) or sys.modules["torch"].compiler.disable(self._run)
         return True
 

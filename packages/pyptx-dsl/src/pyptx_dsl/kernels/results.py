@@ -40,7 +40,8 @@ class Array(Protocol[Kind_co]):
 
     The output of a kernel shares the framework of its inputs, but not their element type or rank. The return type of
     `cumsum` has this property for torch (`Tensor`, also for a `Parameter`), JAX (`Array`) and NumPy (`ndarray` of any
-    shape and dtype). Only the stubs of NumPy 2.5 state that it keeps the element type of floats.
+    shape and dtype). Only the stubs of NumPy 2.5 state that `cumsum` keeps the element type
+    of floats.
     """
 
     def cumsum(self, axis: int, /) -> Kind_co:

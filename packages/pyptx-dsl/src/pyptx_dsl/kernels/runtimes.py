@@ -178,12 +178,12 @@ def _check(kernel: Kernel, arrays: Sequence[object], out: object) -> None:
     declaration = kernel.declaration
     given = _given(out)
     if "out" in {*declaration.templates, *declaration.dimensions} or len(given) != len(declaration.out_specs):
-        given = ()  # `out` is a kernel's own keyword, or its wrong number of arrays is reported elsewhere
+        given = ()  # `out` is a template value or dimension; or `out=` has too few or too many arrays: reported later
     check_arrays(kernel.name, named_arguments(declaration.tensors, arrays, given))
 
 
 def simulator_for(kernel: Kernel, arrays: Sequence[object], out: object = None) -> Simulate:
-    """Return the `simulate` function of the first runtime that accepts these arrays and has one."""
+    """Return the `simulate` function of the first runtime that accepts these arrays and can simulate."""
     row = next((row for row in _runtimes() if row.simulate is not None and row.claims(arrays)), None)
     if row is None or _takes_one_framework(row):
         _check(kernel, arrays, out)

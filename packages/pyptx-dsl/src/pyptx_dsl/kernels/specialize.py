@@ -1,4 +1,4 @@
-"""Tracing of a kernel for given dimensions and template values: module, PTX text, and origins of its lines."""
+"""Tracing of a kernel for given dimensions and template values: module, PTX text, and Python lines of the text."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ def _ways(text: str, call: ast.Call, function: object) -> list[str]:
 
 
 def _as_keywords(function: object, modifiers: list[str]) -> dict[str, str | bool] | None:
-    """Return the modifiers before an opcode's type as keywords of a function; None if it lacks a keyword for one."""
+    """Return the modifiers before an opcode's type as keywords of a function; None if the function lacks a keyword."""
     if isinstance(function, Wrapper):
         return keywords_of(function, tuple(map(to_ptx, modifiers)))
     first = next(iter(inspect.signature(cast("Callable[..., object]", function)).parameters), "")

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["worded"]
 
 _MARGIN = 100
-"""Minimum frames of one function in endless recursion; also the maximum frames left to Python's recursion limit."""
+"""Endless recursion: a function with at least this many frames, and at most this many frames left to Python's limit."""
 _OURS = (
     "PtxType|SpecialReg|RegArray|NegPred|Reg|TensorSpec|SharedAlloc|SharedSlice|Dimensions|Single|method|function|Inst"
 )

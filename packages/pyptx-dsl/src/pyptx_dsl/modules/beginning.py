@@ -32,9 +32,10 @@ def module(
     it with `m.version(…)`, `m.target(…)` and `m.address_size(…)` at its position. Without a version, the address size
     is omitted too. `unchecked` disables checks of instructions against the table, for targets and forms that it lacks.
     `tail` is the text after the last statement, a newline by default. `style` is the default style of `m.ptx()`.
-    `labels` is the pattern for unnamed labels of functions: `"$L__BB{function}_{block}"` as in LLVM, with the number of
-    the function among those with bodies, and of the basic block; `{label}` counts labels, from 1. Raises ArchError for
-    an unknown target, and OperandError for a pattern without a block or label number. Manual: "PTX Module Directives".
+    `labels` is the pattern for unnamed labels of functions: `"$L__BB{function}_{block}"` as in LLVM, with the numbers
+    of the function (among functions with bodies) and of the basic block; `{label}` counts labels, from 1. Raises
+    ArchError for an unknown target, and OperandError for a pattern without a block or label number. Manual: "PTX Module
+    Directives".
     """
     builder = ModuleBuilder(unchecked=unchecked, tail=tail, style=style, labels=labels)
     if version is not None:

@@ -35,7 +35,7 @@ def _no_forms() -> Forms:
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """Target and PTX version of a module head, and the instruction forms that its checker has already accepted."""
+    """Target and PTX version of a module head, and the instruction forms accepted by the module's checker so far."""
 
     target: str = ""
     version: tuple[int, int] = (0, 0)
@@ -96,7 +96,7 @@ def _arguments(function: Callable[..., object], header: nodes.Function) -> tuple
 def _refuse(function: object, name: str) -> None:
     """Raise CallError for a body that is not a plain function: a kernel, a generator, a coroutine, another object."""
     if isinstance(function, Kernel):
-        raise CallError(f"the body of {name!r} is a kernel", help="remove @kernel from it")
+        raise CallError(f"the body of {name!r} is a kernel", help="remove @kernel from the body function")
     code = getattr(function, "__code__", None)
     if not callable(function) or isinstance(function, type) or requires_keywords(function):
         raise CallError(

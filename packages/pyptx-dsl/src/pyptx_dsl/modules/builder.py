@@ -134,7 +134,7 @@ class ModuleBuilder:
     # --- the head -------------------------------------------------------------------------------------
 
     def version(self, major: int, minor: int) -> None:
-        """Emit `.version major.minor`, which starts a module: names of a preceding module in the text become free.
+        """Emit `.version major.minor`, which starts a module: names of earlier modules in the text may be reused.
 
         Raises DirectiveError for a version that does not exist, unless the module is unchecked.
         """
@@ -171,7 +171,7 @@ class ModuleBuilder:
         self._begin(nodes.AddressSize(bits))
 
     def _begin(self, node: nodes.Statement) -> None:
-        """Append a head statement; raise DirectiveError if ptxas would reject it, unless the module is unchecked."""
+        """Append a head statement, such as `.target`; unless unchecked, raise DirectiveError if ptxas rejects it."""
         if not self._statements.unchecked:
             self._checker = self._checker.below(node)
         self._statements.append(node)
@@ -194,8 +194,8 @@ class ModuleBuilder:
     def formatted(self, *, leading: str | None = None, text: str | None = None, unchecked: bool = False) -> None:
         """Set the formatting of the next statement, as `ptx.formatted` does in a body.
 
-        The text of a function is its header, that of a section everything before its `{`. `unchecked` disables the
-        check of one declaration, directive, data line or function header, but not of the head.
+        `text` is the header of a function, for a section everything before its `{`. `unchecked` disables the check of
+        one declaration, directive, data line or function header, but not of `.version`, `.target` and `.address_size`.
         """
         self._statements.deviate(deviation(leading, text, unchecked=unchecked))
 

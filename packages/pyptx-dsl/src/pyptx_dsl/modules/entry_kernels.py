@@ -33,7 +33,7 @@ Sizes: TypeAlias = "Sequence[int] | int"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A PTX function of a module: its header, the Python function of its body, and the module's line origins."""
+    """A PTX function of a module: its header, the Python function of its body, and the Python lines of its PTX."""
 
     head: nodes.Function
     function: Callable[..., object]
@@ -107,7 +107,7 @@ class EntryKernel(Kernel):
         )
 
     def _described(self, row: EntryParameter, env: Mapping[str, int]) -> EntryParameter:
-        """Return an entry parameter; a descriptor parameter with the description of its array for these sizes."""
+        """Return an entry parameter; a descriptor parameter contains its array's descriptor for these sizes."""
         kind = self._kinds[row.name]
         if row.kind != "descriptor" or row.index is None or kind is None:
             return row

@@ -71,8 +71,8 @@ def launch_lines(
 ) -> Iterator[str]:
     """Yield the Python lines that launch a kernel of a file; `dynamic` are its dynamic shared memory variables.
 
-    A kernel with descriptors gets `most_shared` bytes of dynamic shared memory, because it computes the offsets of
-    buffers.
+    A kernel with descriptors gets `most_shared` bytes of dynamic shared memory, because such a kernel computes the
+    offsets of buffers.
     """
     parameters = kernel.parameters or ()
     types = parameter_types(parameters)

@@ -140,7 +140,7 @@ def _refuse_twice(given: Sequence[nodes.Parameter]) -> None:
     names = [each.name for each in given if each.name not in {"", "_"}]
     twice = next((name for at, name in enumerate(names) if name in names[:at]), None)
     if twice is not None:
-        raise DuplicateNameError(f"duplicate parameter name {twice!r}", help="rename one of the two")
+        raise DuplicateNameError(f"duplicate parameter name {twice!r}", help="rename one of the two parameters")
 
 
 def _linking(options: Mapping[str, object]) -> str | None:

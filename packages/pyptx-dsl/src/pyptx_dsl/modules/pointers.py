@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Pointer", "instructions", "pointers"]
 
-_CARRY = frozenset({"mov", "cvta", "add", "sub", "mad", "selp"})  # result is a pointer if an operand is a pointer
+_CARRY = frozenset({"mov", "cvta", "add", "sub", "mad", "selp"})  # opcodes whose result is a pointer if a source is one
 _ELSEWHERE = frozenset({"param", "shared", "local", "const"})
 _WRITE = frozenset({"st", "red", "atom"})
 _ROUNDS = 2  # passes over the body: the second one sees pointers that a loop's later instructions set

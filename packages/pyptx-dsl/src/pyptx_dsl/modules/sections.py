@@ -36,7 +36,7 @@ class SectionBlock:
     def __init__(self, name: str, statements: Statements, unfinished: Unfinished) -> None:
         """Record the section as unfinished; raise OperandError for an invalid section name."""
         if not SECTION_NAME.fullmatch(text("the section name", name)):
-            raise OperandError(f"invalid section name {name!r}", help='write it with its dot: ".debug_str"')
+            raise OperandError(f"invalid section name {name!r}", help='write the name with its dot: ".debug_str"')
         self._name = name
         self._statements = statements
         self._unfinished = unfinished

@@ -68,7 +68,7 @@ class Statements:
         self._inside: dict[int, Sequence[Site | None]] = {}
 
     def append(self, node: nodes.Statement) -> None:
-        """Append a statement with the usual whitespace before it, or the explicit one of `formatted`."""
+        """Append a statement after the usual whitespace, or after the whitespace that `formatted` has set."""
         self.refuse_section()
         comment, said = self.take_deviation()
         raw = None if said.spelling is None else spelled(node, said.spelling)
@@ -79,7 +79,7 @@ class Statements:
         """Raise ControlFlowError if a section is open, which may not contain statements."""
         if self.section is not None:
             raise ControlFlowError(
-                "a section can contain data and labels only", help="end its `with` before this statement"
+                "a section can contain data and labels only", help="end the section's `with` before this statement"
             )
 
     def append_definition(
@@ -118,7 +118,7 @@ class Statements:
         return [sites for index, sites in self._inside.items() if isinstance(self.body[index], nodes.Function)]
 
     def line_origins(self) -> Origins:
-        """Return the Python origins of the lines of the module's text."""
+        """Return, for each line of the module's text, the Python lines that emitted it."""
         return Origins(self._line_sites, self.recorder)
 
     def _line_sites(self) -> dict[int, Site]:
@@ -227,7 +227,7 @@ class Statements:
         known = self.declared.setdefault(name, kind)
         if known != kind or (defined and name in self._defined):
             raise DuplicateNameError(
-                f"the module already has a {known} {name!r}", help="declare it extern, or choose another name"
+                f"the module already has a {known} {name!r}", help="declare the name as extern, or choose another"
             )
         if defined:
             self._defined.add(name)
@@ -256,7 +256,7 @@ def _section_head(node: nodes.Section, spelling: str) -> str:
 
 
 def parameter_kinds(parameters: Iterable[nodes.Parameter]) -> list[tuple[str, str]]:
-    """Return name and checker kind of each parameter of a PTX function: `.param`, or the type of a register."""
+    """Return name and kind, for the checker, of each parameter of a PTX function: `.param`, or a register's type."""
     return [(each.name, ".param" if each.space == "param" else each.type) for each in parameters]
 
 

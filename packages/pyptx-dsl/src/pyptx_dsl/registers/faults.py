@@ -40,13 +40,13 @@ def pointer_hint(name: str) -> str:
 
 def refusal(operation: str, left: Handle, right: object) -> RegisterTypeError:
     """Return the error for an operator on unsupported operands; `right` is None for unary operators."""
-    if hasattr(right, "tma_desc"):  # `right` is a TensorSpec, whose module depends on this one
+    if hasattr(right, "tma_desc"):  # `right` is a TensorSpec; its module imports this one
         name = getattr(right, "name", "X")
         return RegisterTypeError(
             f"{SYMBOLS[operation]} is not defined for {left.dtype} and the array {name}", help=pointer_hint(name)
         )
     other = f" and {right.dtype}" if isinstance(right, Handle) else "" if right is None else f" and {right!r}"
-    if hasattr(right, "byte_offset"):  # `right` is a SharedAddress, whose module depends on this one
+    if hasattr(right, "byte_offset"):  # `right` is a SharedAddress; its module imports this one
         return RegisterTypeError(
             f"{SYMBOLS[operation]} is not defined for {left.dtype} and an address in shared memory",
             help="use s[index] for an element; for bytes, move the address to a register: a = "
@@ -74,7 +74,7 @@ def _advice(operation: str, left: Handle, right: object) -> str:
 def no_temporary(
     where: str | None = None, *, otherwise: str = "assign the result to a register: r[i] = …"
 ) -> OperandError:
-    """Return the error for a result for which `temps` has no free register; `where` defaults to the user's line."""
+    """Return the error for an operator's result if `temps` of `ptx.expr` has no free register; `where`: its line."""
     return OperandError(
         "ptx.expr has no temporary of this type left for the result",
         where=where,

@@ -84,7 +84,7 @@ def _operand(name: str) -> Operand:
 
 
 class Handle:
-    """A register of one trace; `slot` is its OffsetSlot if its value is an offset that can be widened exactly."""
+    """A register of one trace; `slot` is the OffsetSlot that computes it, if its value also has exact wider forms."""
 
     __slots__ = ("dtype", "operand", "raw_name", "slot", "trace")
 
@@ -102,7 +102,7 @@ class Handle:
 
     @property
     def name(self) -> str:
-        """The register's name in the PTX; a read of this property counts as a use of an offset's narrow register."""
+        """The register's name in the PTX; reading the name of an offset (OffsetSlot) requests its narrow register."""
         if self.slot is not None:
             self.slot.need_narrow()
         return self.raw_name

@@ -1,4 +1,4 @@
-"""Operators on integer registers of 16, 32 and 64 bits, including offsets."""
+"""Operators on integer registers of 16, 32 and 64 bits; products become offsets (OffsetSlot) with wider forms."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def staged(value: Handle) -> Handle:
 
 
 def extended(value: Handle, bits: int) -> Handle:
-    """Widen a register with one `cvt` by its own signedness; for an unchanged offset, return its wider register."""
+    """Widen a register with one `cvt` by its own signedness; for an unchanged OffsetSlot, return its wider register."""
     if value.slot is not None and in_step(value):
         return value.slot.need(bits)
     check_width("add", value.dtype)
@@ -275,25 +275,25 @@ def _promoted(operation: str, left: Handle, right: Handle) -> Reg:
 
 
 def in_step(value: object) -> bool:
-    """Return whether a value is an offset whose register has not been rewritten, so that its wider forms equal it."""
+    """Return whether a value is an offset (OffsetSlot) with an unchanged register, so its wider forms are valid."""
     return isinstance(value, Handle) and value.slot is not None and not value.slot.stale
 
 
 def negated(value: Handle) -> Reg:
-    """Append the negation of an offset to the trace; return its register, which is an offset, too."""
+    """Append an OffsetSlot with the negation of an offset to the trace; return its register."""
     opcode = ("neg", f"s{value.dtype.bits}")
     return value.trace.offset("neg", opcode, (_term(value, value.dtype.bits),), value.dtype)
 
 
 def _is_offset(operation: str, left: Handle, right: object, typed: Handle) -> bool:
-    """Return whether an operator's result is an offset: a 16- or 32-bit `*` or `<<`, or `+` or `-` with an offset."""
+    """Return whether a result is an OffsetSlot: a 16- or 32-bit `*` or `<<`, or `+` or `-` with an OffsetSlot."""
     if typed.dtype.bits not in _NARROW or (isinstance(right, Handle) and not right.dtype.is_integer):
         return False
     return operation in _PRODUCTS or (operation in _SUMS and (in_step(left) or in_step(right)))
 
 
 def _term(value: Handle, bits: int) -> Term:
-    """Return the Term for an offset's operand; emit a `cvt` to `bits` bits for a narrower non-offset register."""
+    """Return the Term for an OffsetSlot's operand; emit a `cvt` to `bits` bits for a narrower plain register."""
     if in_step(value):
         return Term(value, 0, value.slot)
     return Term(extended(value, bits) if value.dtype.bits < bits else staged(value))

@@ -38,7 +38,7 @@ _TYPES = {16: s16, 32: s32, 64: s64}
 
 
 class Term(NamedTuple):
-    """One operand of an offset: a number or a register, with its OffsetSlot if it is an unchanged offset itself."""
+    """One operand of an OffsetSlot: a number or a register, with its own OffsetSlot if it is an unchanged offset."""
 
     register: Handle | None
     number: int = 0
@@ -51,14 +51,14 @@ class Term(NamedTuple):
 
 
 class OperandRegister(NamedTuple):
-    """Register with a widened operand of an offset; with `extend`, the OffsetSlot emits the `cvt` that sets it."""
+    """Register with a widened operand of an OffsetSlot; with `extend`, the slot emits the `cvt` that sets it."""
 
     register: Handle
     extend: bool = False
 
 
 class OffsetForm:
-    """An offset in one width: its register, the trace's label count at its last read, its operands if it is used."""
+    """One width of an OffsetSlot: its register, the trace's label count at its last read, its operands if used."""
 
     __slots__ = ("labels", "parts", "register", "widening")
 
@@ -71,7 +71,7 @@ class OffsetForm:
 
 
 class OffsetSlot:
-    """Position of one offset in a trace, and its widths (OffsetForm) that later instructions use."""
+    """A product or sum at its position in a trace, emitted at the end in the widths (OffsetForm) that are used."""
 
     __slots__ = (
         "_forms",
@@ -109,37 +109,37 @@ class OffsetSlot:
         self.labels = labels
         self.stale = False
         self._forms = {self.bits: OffsetForm(narrow)}
-        # A set would take 216 bytes for each offset, and kernels have as many offsets as loads.
+        # A tuple, since an empty set takes 216 bytes, and a kernel has about one offset for each load.
         self._read: tuple[int, ...] = ()
 
     # --- requests -----------------------------------------------------------------------------------
 
     def read(self, bits: int) -> None:
-        """Record that an instruction reads the offset's register with `bits` bits."""
+        """Record that an instruction reads the OffsetSlot's register with `bits` bits."""
         if bits not in self._read:
             self._read += (bits,)
 
     def need_narrow(self) -> None:
-        """Record a read or write of the offset's narrow register."""
+        """Record a read or write of the OffsetSlot's narrow (16- or 32-bit) register."""
         self.read(self.bits)
         if self._forms[self.bits].parts is None:
             _ask(self, self.bits, self.labels)
 
     def need(self, bits: int) -> Handle:
-        """Return the offset's register with `bits` bits, and record that the next instruction reads it."""
+        """Return the OffsetSlot's register with `bits` bits, and record that the next instruction reads it."""
         self.read(bits)
         _ask(self, bits, self.narrow.trace.label_count)
         return self._forms[bits].register
 
     def form(self, bits: int) -> OffsetForm:
-        """Return the offset's OffsetForm with `bits` bits; the first call declares its register."""
+        """Return this OffsetSlot's OffsetForm with `bits` bits; the first call declares the form's register."""
         found = self._forms.get(bits)
         if found is None:
             found = self._forms[bits] = OffsetForm(self.narrow.trace.fresh(_TYPES[bits]))
         return found
 
     def note(self, bits: int, labels: int) -> list[tuple[OffsetSlot, int, int]]:
-        """Record a read in `bits` bits after `labels` labels; the first time, return its operands that are offsets."""
+        """Record a read in `bits` bits after `labels` labels; at the first, return operands that are offsets."""
         form = self.form(bits)
         form.labels = max(form.labels, labels)
         if form.parts is not None:
@@ -169,7 +169,7 @@ class OffsetSlot:
         return term.slot is not None and not (term.slot.stale and term.slot.labels != self.labels)
 
     def _staging(self, form: OffsetForm, before: list[OperandRegister | None], bits: int) -> Handle:
-        """Return the register for a widened operand: the offset's own, unless that already contains another operand."""
+        """Return a register for a widened operand: the form's, or a fresh one if that contains another operand."""
         taken = any(part is not None and part.register is form.register for part in before)
         return self.narrow.trace.fresh(_TYPES[bits]) if taken else form.register
 
@@ -213,7 +213,7 @@ class OffsetSlot:
         return self.operation == "mul" and same
 
     def settle(self) -> None:
-        """Record reads of other offsets' registers by this offset's instructions; call it for later offsets first."""
+        """Record reads of other slots' registers by this OffsetSlot's instructions; call it for later slots first."""
         if not self._read:
             self.need_narrow()
         for bits in self._computed():
@@ -224,7 +224,7 @@ class OffsetSlot:
                     term.register.slot.read(term.register.slot.bits)
 
     def _computed(self) -> list[int]:
-        """Return the widths computed from the operands, not by `cvt`: the widest read, or both widths of a product.
+        """Return the widths computed from the operands, not by `cvt`: the widest one read, or both widths of a product.
 
         Both widths of a plain product are one instruction each, as a `cvt` would be. ptxas generates better code for
         two products than for one product and its low half.
@@ -234,7 +234,7 @@ class OffsetSlot:
         return [self.bits, widest] if both else [widest]
 
     def instructions(self) -> Iterator[Instruction]:
-        """Yield the offset's instructions: its computed widths, then a `cvt` of the widest to each other width read."""
+        """Yield the OffsetSlot's instructions: computed widths, then a `cvt` of the widest to each other width read."""
         computed = self._computed()
         for bits in computed:
             form = self._forms[bits]
@@ -268,7 +268,7 @@ class OffsetSlot:
 
 
 def _ask(slot: OffsetSlot, bits: int, labels: int) -> None:
-    """Record a read of an offset in `bits` bits, and of the other offsets that it is computed from."""
+    """Record a read of an OffsetSlot in `bits` bits, and of the other slots from which it is computed."""
     pending = [(slot, bits, labels)]
     while pending:
         slot, bits, labels = pending.pop()

@@ -245,7 +245,7 @@ def parse_text(text: str) -> Operand:
         return parse_operand(text)
     except PtxSyntaxError as error:
         help = error.help or "write one operand per string: a name, a number, an expression"
-        if "Reg(" in text:  # an f-string
+        if "Reg(" in text:  # an f-string has formatted a `Reg`
             help = "pass registers themselves, not strings: ptx.addr(p + offset), pred=p, pred=~p"
         raise OperandError(f"invalid operand {text!r}: {error.message}", help=help) from None
 

@@ -52,7 +52,7 @@ def binary(operation: str, left: Reg, right: object) -> Reg:
 
 
 def in_place(operation: str, left: Reg, right: object) -> Reg:
-    """Emit the instructions of `left = left operation right`, and of a `cvt` for each wider register of an offset."""
+    """Emit the instructions of `left = left operation right`, and a `cvt` for each wider register of an OffsetSlot."""
     trace = _own(left, right)
     if left.readonly:
         raise RegisterTypeError(
@@ -65,7 +65,7 @@ def in_place(operation: str, left: Reg, right: object) -> Reg:
     slot = left.slot
     behind: Mapping[int, OffsetForm] = {} if slot is None else slot.looped
     if slot is not None:
-        # A loop may read the offset's wider registers again. The write below makes them stale, so recompute them all.
+        # A loop may read the slot's wider registers again. The write below makes them stale, so recompute them all.
         slot.detach(behind)
     if _is_logic(left, right):
         _logic(operation, left, right, left)

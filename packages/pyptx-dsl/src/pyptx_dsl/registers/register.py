@@ -205,11 +205,11 @@ class Reg(Handle):
         return operators.unary("not", self)
 
     def max(self, other: object) -> Reg:
-        """Emit `max` in the register's own type."""
+        """Emit `max` of this register and `other` in this register's type; return the result."""
         return operators.binary("max", self, other)
 
     def min(self, other: object) -> Reg:
-        """Emit `min` in the register's own type."""
+        """Emit `min` of this register and `other` in this register's type; return the result."""
         return operators.binary("min", self, other)
 
     # --- comparison ---------------------------------------------------------------------------------

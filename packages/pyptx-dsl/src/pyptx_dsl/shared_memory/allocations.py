@@ -37,7 +37,7 @@ class SharedAddress:
     def __init__(
         self, name: str, byte_offset: int, trace: Trace, register: Reg | None = None, layout: Swizzle | None = None
     ) -> None:
-        """Store the address `byte_offset` bytes after the start of the allocation `name`, or the one in `register`."""
+        """Store the address `byte_offset` bytes after the start of allocation `name`, or the address in `register`."""
         self.name = name
         self.byte_offset = byte_offset
         self.trace = trace
@@ -199,7 +199,7 @@ class SharedAlloc:
         return SharedAddress(self.name, 0, self._trace).__ptx_operand__(trace)
 
 
-# The rank determines the result type of an index. These subclasses declare it for type checkers only.
+# The rank determines the type of `s[i]`. These subclasses declare that type, for type checkers only.
 class SharedVector(SharedAlloc):
     """A one-dimensional allocation: one index selects an element."""
 

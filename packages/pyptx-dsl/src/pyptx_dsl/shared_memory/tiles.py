@@ -174,7 +174,7 @@ class SharedTile(Value):
 
         Dimensions before the rows count matrices; a copy reads one matrix. `promotion` and `fill` are a Tile's
         `tma_promotion` and `tma_fill`. Raise SpecError for fewer than two dimensions, and for types of less than a
-        byte, which TMA does not count.
+        byte, for which TMA has no element type.
         """
         if len(dims) < 2:
             raise self._wrong(f"the array needs at least two dimensions, got {dims!r}", 'write tma_tile("M", "K")')

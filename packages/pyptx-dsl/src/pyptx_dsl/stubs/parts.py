@@ -1,8 +1,8 @@
-"""Division of instructions into type stubs: each package has a stub for its own instructions.
+"""Assignment of instructions to type stubs: each package has a stub for its own instructions.
 
-If forms of several packages share a prefix, such as `cp` or `mma.sync`, its class belongs to the first package, in the
-given order. The class imports the continuations in other packages by name. If such a package is not installed, only
-the class's member for it is unknown.
+If instructions of several packages share an opcode prefix, such as `cp` or `mma.sync`, the stub of the first of these
+packages has the prefix's class. That class imports the classes of longer prefixes from the stubs of the other packages.
+If such a package is not installed, type checkers do not know the members that its stub defines.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _ORDER = {home.module: number for number, home in enumerate(HOMES)}
 class StubContents:
     """Instructions and classes of one type stub.
 
-    `rows` are the instruction rows of the stub, `known` those of earlier stubs and its own. `root` is the start state
-    of its opcodes; its classes begin at the prefixes `entries`. `imported` maps the identity of a state to its
-    continuations in other stubs: prefixes, by module.
+    `rows` are the instruction table rows of the stub, `known` also those of earlier stubs. `root` is the start state of
+    its opcodes; `entries` are the opcode prefixes at which its first classes begin. `imported` maps the identity of a
+    state to the longer prefixes, by module, whose classes are in other stubs.
     """
 
     module: str
@@ -145,7 +145,7 @@ def _split(
 ) -> State:
     """Return the state with a separate class for each opcode prefix that other stubs continue; update `imported`.
 
-    The classes thus depend on the next words in other stubs, not on the continuations after these words.
+    The classes thus depend on the next token in other stubs, not on the tokens after it.
     """
     inside = [longer for longer in behind if longer[: len(words)] == words]
     if not inside:

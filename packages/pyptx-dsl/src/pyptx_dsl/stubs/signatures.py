@@ -57,7 +57,7 @@ Signature = tuple[Parameter, ...]
 
 
 def signatures(threads: Iterable[Thread]) -> tuple[Signature, ...]:
-    """Return the method signatures of automaton threads; a signature that is a prefix of another is merged into it."""
+    """Return the signatures of a stub method for `Thread` objects; a prefix of another signature is merged into it."""
     ways = {way for thread in threads for way in _ways(thread)}
     ordered = sorted(ways, key=lambda way: (len(way), [parameter.name for parameter in way], way_types(way)))
     merged: list[Signature] = []

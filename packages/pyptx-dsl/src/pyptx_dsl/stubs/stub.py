@@ -1,7 +1,7 @@
 """Generation of the type stubs: a class for each opcode automaton state, with a member for each next token.
 
-A word without continuations is a method; other words that lead to the same state are aliases of that method, so it has
-one docstring. Any other word is an attribute; its class is callable if an opcode may end there. The classes of a
+The last token of an opcode is a method; other tokens that lead to the same state are aliases of that method, so it has
+one docstring. Any other token is an attribute; its class is callable if an opcode may end there. The classes of a
 package are in its own stub. They are named by their prefix, `cp_async_bulk`, and the class of `cp.async` imports that
 name.
 """
@@ -224,7 +224,7 @@ def _accepted(state: State) -> tuple[Pattern, ...]:
 
 
 def _documentation(stub: Stub, state: State, following: State) -> str:
-    """Return a token's docstring; empty if the token completes no form and an earlier token selects the instruction."""
+    """Return an opcode token's docstring; empty if it ends no opcode and earlier tokens determine the instruction."""
     if following.accepted and _accepted(following) == _accepted(state):
         return " ".join(stub.summaries[name] for name in _names(_accepted(following)))
     if following.accepted:

@@ -128,7 +128,7 @@ class Banks:
         return banks + singles
 
     def _bank(self, prefix: str, register: str) -> Bank:
-        """Return the register group of a prefix; a prefix of another type or of a user's `.reg` gets an underscore."""
+        """Return the register group of a prefix; `_` is added to a prefix that another type or a user's `.reg` has."""
         while True:
             if prefix in self._reserved:
                 prefix += "_"

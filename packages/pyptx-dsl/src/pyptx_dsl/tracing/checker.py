@@ -135,7 +135,7 @@ class Checker:
         return form
 
     def _limits(self, node: Instruction) -> Choices | None:
-        """Return the limits of the constants of an instruction that is otherwise valid; None after a warning."""
+        """Return the limits of a valid instruction's constants; warn and return None for an unknown instruction."""
         declared = self.declared.__getitem__
         refuse_address(node, declared)
         judgement = judgement_on(node, declared, self.target, self.version)

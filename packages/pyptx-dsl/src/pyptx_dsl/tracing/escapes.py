@@ -85,7 +85,7 @@ def _escapes_of(code: CodeType) -> Iterator[ast.stmt]:
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """Whether statements are in a `ptx` block, in one within the innermost Python loop, followed by statements."""
+    """Position of statements: in a `ptx` block; in one inside the innermost Python loop; whether statements follow."""
 
     in_block: bool = False
     in_block_of_loop: bool = False

@@ -44,8 +44,9 @@ _NAMING = (nodes.Instruction, nodes.BranchTargets)
 class Finished:
     """Body of an entry, statements required before the entry, and the size of dynamic shared memory.
 
-    `sites` has the code position (Site) of each statement of the body, in the order of the text; for a block two, one
-    for each brace; the last is that of the body's closing brace. `shared` are the dynamic shared memory allocations.
+    `sites` has the code position (Site) of each statement of the body, in the order of the text; a nested block has
+    two, one for each brace; the last Site is of the body's closing brace.
+    `shared` are the dynamic shared memory allocations.
     """
 
     body: nodes.Block
@@ -91,7 +92,7 @@ def finish(trace: Trace, table: LineTable | None = None) -> Finished:
 
 
 def _below_blank_line(leading_trivia: str) -> str:
-    return type(leading_trivia)("\n" + leading_trivia)  # UsualLead + str is a str: restore UsualLead
+    return type(leading_trivia)("\n" + leading_trivia)  # adding to a UsualLead gives a plain str: convert it back
 
 
 def _let_go(trace: Trace) -> None:
@@ -106,7 +107,7 @@ def _let_go(trace: Trace) -> None:
 def _statements(
     scope: Scope, places: Places, sites: list[Site | None], table: LineTable | None
 ) -> Iterable[nodes.Statement]:
-    """Return the statements of a scope, and append the code position of each to `sites`."""
+    """Return the statements of a `{ }` scope, and append the code position of each to `sites`."""
     if table is None and not places and _COMPOSED.isdisjoint([node.__class__ for node in scope.nodes]):
         sites += scope.sites
         return cast("list[nodes.Statement]", scope.nodes)
@@ -116,7 +117,7 @@ def _statements(
 def _expanded(
     scope: Scope, places: Places, sites: list[Site | None], table: LineTable | None
 ) -> Iterator[nodes.Statement]:
-    """Yield the statements of a scope, with offsets and inner scopes expanded; append code positions to `sites`."""
+    """Yield a `{ }` scope's statements, OffsetSlots and inner scopes expanded; append code positions to `sites`."""
     for node, site in zip(scope.nodes, scope.sites, strict=True):
         if node.__class__ not in _COMPOSED and table is None and not places:
             sites.append(site)
@@ -139,7 +140,7 @@ def _expanded(
 
 
 def _check_labels(trace: Trace) -> None:
-    """Raise UndefinedLabelError for the first branch to a label that is not visible in its scope."""
+    """Raise UndefinedLabelError for the first branch to a label that is not visible in the branch's `{ }` scope."""
     for scope in (trace.prologue, trace.root_scope):
         for name, site in _lost_branches(scope, frozenset()):
             raise UndefinedLabelError(
@@ -150,7 +151,7 @@ def _check_labels(trace: Trace) -> None:
 
 
 def _lost_branches(scope: Scope, outer: frozenset[str]) -> Iterator[tuple[str, Site]]:
-    """Yield the targets of branches to labels that neither the scope nor an enclosing one defines."""
+    """Yield the targets of branches to labels that neither the `{ }` scope nor an enclosing scope defines."""
     placed = [
         (node, site)
         for node, site in zip(scope.nodes, scope.sites, strict=True)

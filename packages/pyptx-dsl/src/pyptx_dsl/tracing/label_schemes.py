@@ -81,7 +81,7 @@ class LabelNumbers:
         self._falls = False
 
     def instruction(self, node: nodes.Instruction) -> None:
-        """Count an instruction of the function's outermost scope; a branch ends its basic block."""
+        """Count an instruction outside inner `{ }` scopes; a branch ends the basic block."""
         if node.opcode[0] not in _ENDS:
             self._fresh = self._falls = False
             return
@@ -91,7 +91,7 @@ class LabelNumbers:
         self._fresh, self._falls = True, node.guard is not None
 
     def scope(self) -> None:
-        """Count an inner scope, which is part of the current basic block."""
+        """Count an inner `{ }` scope, which is part of the current basic block."""
         self._fresh = self._falls = False
 
     def expected(self) -> str:
@@ -140,7 +140,7 @@ def _take(trace: Trace, name: str, site: Site) -> None:
         raise DuplicateNameError(
             f"an unnamed label gets the name {name!r}, which is already used",
             where=trace.recorder.where(site),
-            help="name the unnamed label, or rename the other one",
+            help="name the unnamed label, or rename the label of that name",
         )
     trace.names.labels.add(name)
 

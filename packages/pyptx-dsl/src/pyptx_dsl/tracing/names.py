@@ -52,7 +52,7 @@ class NameScope:
     __slots__ = ("_held", "banks", "covered", "hidden", "taken")
 
     def __init__(self) -> None:
-        """Start a scope without names."""
+        """Start a `{ }` scope without names."""
         self.taken: set[str] = set()
         self.banks: list[NumberedNames] = []
         """Large register groups, whose names are not stored in `taken`."""
@@ -61,15 +61,15 @@ class NameScope:
         self.covered: list[tuple[Handle | RegArray, Trace]] = []
 
     def hold(self, registers: Iterable[Handle | RegArray]) -> None:
-        """Record registers that this scope declares."""
+        """Record registers that this `{ }` scope declares."""
         self._held.extend(registers)
 
     def let_go(self) -> None:
-        """Remove the references to the scope's registers."""
+        """Remove this scope's references to registers, so that they can be freed."""
         self._held.clear()
 
     def first_taken(self, names: Collection[str]) -> str | None:
-        """Return a name in `names` that the scope declares; None if it declares none of them."""
+        """Return the first of `names` that this `{ }` scope declares; None if it declares none of them."""
         if isinstance(names, NumberedNames):
             found = (name for name in (*self.taken, *(bank[0] for bank in self.banks)) if name in names)
             return next(found, None) or next((names[0] for bank in self.banks if names[0] in bank), None)
@@ -90,13 +90,13 @@ class NameScope:
             yield from [each for each in every if names is None or _has_name(each, names)]
 
     def hide(self, register: Handle | RegArray) -> None:
-        """Make a register of an outer scope unusable while this scope is open."""
+        """Make a register of an outer `{ }` scope unusable while this scope is open."""
         why = "is hidden here: this scope declares another register of that name"
         self.covered.append((register, register.trace))
         _hide(register, why, "rename one of the two registers")
 
     def close(self) -> None:
-        """Make the scope's registers unusable, and the outer registers that it hid usable again."""
+        """Make this `{ }` scope's registers unusable, and the outer registers that it hid usable again."""
         for register in self.registers():
             _hide(register, "is not declared here: its scope is closed", "declare the register outside of that scope")
         for register, trace in self.covered:
@@ -109,7 +109,7 @@ def _hide(register: Handle | RegArray, why: str, help: str) -> None:
 
 
 def _of_large(array: RegArray, names: Collection[str] | None) -> list[Handle | RegArray]:
-    """Return a large array and its existing `Reg` objects or, if `names` are given, its registers with these names."""
+    """Return a large RegArray and its existing `Reg` objects or, with `names`, only its registers with these names."""
     if names is None or isinstance(names, NumberedNames):
         return [array, *array.made()]
     own = numbered(array.base, array.count)
@@ -137,26 +137,26 @@ class Names:
         self.unnamed_labels: set[str] = set()
         self._kernel = kernel
         self._declared = declared
-        # Names declared in inner scopes so far, also in closed ones; names of labels; generated names.
+        # Names declared in inner `{ }` scopes so far, also in closed scopes; names of labels; generated names.
         self._taken: set[str] = {kernel}
-        # Large register groups of all scopes so far: `_taken` does not store their names.
+        # Large register groups of all `{ }` scopes so far: `_taken` does not store their names.
         self._banks: list[NumberedNames] = []
         self._hints: dict[str, int] = {}
         self._scopes = [NameScope()]
 
     def surround(self, declared: Mapping[str, str]) -> None:
-        """Set the names of the enclosing module; the trace may hide them, but no generated name equals one."""
+        """Set the names of the enclosing module: the trace may redeclare them; generated names differ from them."""
         self._declared.around = declared
 
     def claim(self, name: str, kind: str = "") -> None:
-        """Reserve a name for the whole trace; raise DuplicateNameError if any scope uses it."""
+        """Reserve a name for the whole trace; raise DuplicateNameError if a `{ }` scope uses it."""
         self.refuse(name)
         self._scopes[0].taken.add(name)
         if kind:
             self._declared[name] = kind
 
     def refuse(self, name: str) -> None:
-        """Raise DuplicateNameError for a name that any scope uses."""
+        """Raise DuplicateNameError for a name that a `{ }` scope uses."""
         if self.has(name):
             raise self._duplicate(name)
 
@@ -166,7 +166,7 @@ class Names:
             self.declare((name,), kind)
 
     def declare(self, names: Collection[str], kind: str) -> None:
-        """Declare names in the innermost scope; raise DuplicateNameError if the scope already declares one of them."""
+        """Declare names in the innermost `{ }` scope; raise DuplicateNameError if it already declares one of them."""
         scope = self._scopes[-1]
         taken = scope.first_taken(names)
         if taken is not None:
@@ -185,7 +185,7 @@ class Names:
         self._declared.update(dict.fromkeys(names, kind))
 
     def declare_variable(self, node: Variable) -> None:
-        """Declare the names of a variable in the innermost scope."""
+        """Declare the names of a variable in the innermost `{ }` scope."""
         for names in declared_names(node.declarators):
             self.declare(names, variable_kind(node))
 
@@ -200,7 +200,7 @@ class Names:
         self._declared.banks.append((names, kind))
 
     def hold(self, registers: Iterable[Handle | RegArray]) -> None:
-        """Record the registers whose names the innermost scope declares."""
+        """Record the registers whose names the innermost `{ }` scope declares."""
         self._scopes[-1].hold(registers)
 
     def let_go(self) -> None:
@@ -208,14 +208,14 @@ class Names:
         self._scopes[0].let_go()
 
     def _cover(self, scope: NameScope, names: Collection[str]) -> None:
-        """Hide the registers of outer scopes that have one of these names."""
+        """Hide the registers of outer `{ }` scopes that have one of these names."""
         for outer in self._scopes[:-1]:
             if outer.first_taken(names) is not None:
                 for register in outer.registers(names):
                     scope.hide(register)
 
     def define_label(self, name: str) -> None:
-        """Define a label in the innermost scope; raise DuplicateNameError if the scope already declares its name."""
+        """Define a label in the innermost `{ }` scope; raise DuplicateNameError if it already declares the name."""
         scope = self._scopes[-1]
         if scope.first_taken((name,)) is not None:
             raise DuplicateNameError(
@@ -252,15 +252,15 @@ class Names:
         self._scopes.append(NameScope())
 
     def enter_body(self) -> None:
-        """Make the outermost scope the innermost one, which receives declarations, until `leave_body`."""
+        """Until `leave_body`, declare names in the outermost scope instead of the innermost."""
         self._scopes.append(self._scopes[0])
 
     def leave_body(self) -> None:
-        """Restore the innermost scope from before `enter_body`."""
+        """End `enter_body`: declarations belong to the innermost `{ }` scope again."""
         self._scopes.pop()
 
     def leave(self) -> None:
-        """Close the innermost scope: remove its declarations, and restore the names that it hid."""
+        """Close the innermost `{ }` scope: remove its declarations, and restore the names that it hid."""
         scope = self._scopes.pop()
         scope.close()
         self._declared.banks = [pair for pair in self._declared.banks if all(pair[0] is not own for own in scope.banks)]

@@ -44,7 +44,7 @@ __all__ = ["Scope", "Trace", "active", "current", "register_names", "tracing"]
 class Trace:
     """Instructions and declarations that the body of one kernel emits.
 
-    If `exact`, as in functions of a module, everything is emitted as written, at its position: `[x+0]`, variables.
+    If `exact`, as in functions of a module, `[x+0]` keeps its offset, and variables are declared at their position.
     `leading_trivia` is the usual whitespace before the next statement.
     """
 
@@ -66,7 +66,7 @@ class Trace:
         self.memories = Memories()
         self.offsets: dict[str, OffsetSlot] = {}
         self.checker = Checker(target, version, forms)
-        self.declarations: StatementChecker | None = None  # set by a module, or created for the first variable
+        self.declarations: StatementChecker | None = None  # set by a module, else created at the first variable
         self.names = Names(name, self.checker.declared)
         self.globals: list[nodes.Statement] = []
         self.descriptors: dict[tuple[str, str], Reg] = {}  # (tensor name, kind of descriptor) -> register
@@ -150,7 +150,7 @@ class Trace:
         return register
 
     def promise(self, what: str) -> int:
-        """Record a block that a `with` must enter; return its key in `unopened`, which the `with` removes."""
+        """Record a block that a `with` must enter; return its key in `unopened`, which entering it removes."""
         self._promises += 1
         self.unopened[self._promises] = (what, self.recorder.capture(sys._getframe(1)))  # noqa: SLF001  as above
         return self._promises
@@ -203,7 +203,7 @@ class Trace:
         return self._next.take()
 
     def _guard(self, guard: object) -> nodes.Guard:
-        if type(guard) is Reg and guard.trace is self and guard.dtype.kind == "pred":  # fast path
+        if type(guard) is Reg and guard.trace is self and guard.dtype.kind == "pred":  # fast path for the usual guard
             return _plain_guard(guard.raw_name)
         if isinstance(guard, Handle) and guard.dtype.kind != "pred":
             raise RegisterTypeError(
@@ -223,7 +223,7 @@ class Trace:
     # --- offsets ------------------------------------------------------------------------------------
 
     def mention(self, operand: tree.Operand) -> None:
-        """Record that an operand reads the narrow registers of the offsets in it."""
+        """Record that an operand reads the narrow registers of the offsets (OffsetSlot) in it."""
         if not self.offsets:
             return
         for name in register_names(operand):
@@ -232,7 +232,7 @@ class Trace:
                 slot.need_narrow()
 
     def _written(self, destination: tree.Operand) -> None:
-        """Record that an instruction may have written the offset registers in its first operand."""
+        """Record that an instruction may have written the registers of offsets (OffsetSlot) in its first operand."""
         match destination:
             case tree.Register(name=name):
                 slot = self.offsets.get(name)
@@ -271,7 +271,7 @@ class Trace:
         return registers
 
     def declare_registers(self, node: nodes.RegisterDeclaration, dtype: PtxType) -> tuple[Reg | RegArray, ...]:
-        """Append a `.reg`: its names belong to the innermost scope, and the trace's register groups avoid them."""
+        """Append a `.reg`: its names belong to the innermost `{ }` scope; the trace's register groups avoid them."""
         for each in node.names:
             self.banks.reserve(each)
         for names, kind in register_kinds(node):
@@ -307,7 +307,7 @@ class Trace:
     # --- scopes -------------------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Emit the `{` of a scope; `fresh` registers are still declared at the start of the body."""
+        """Emit a `{`; registers of `fresh` are still declared at the start of the body."""
         comment, deviation = self._undress()
         if deviation.spelling is not None or deviation.unchecked:
             raise ControlFlowError("only the leading trivia of a `{` can be set", help="format the next statement")
@@ -320,7 +320,7 @@ class Trace:
         self.names.enter()
 
     def close_brace(self) -> None:
-        """Emit the `}` of the innermost scope; raise ControlFlowError if no scope is open."""
+        """Emit the `}` of the innermost open `{`; raise ControlFlowError if none is open."""
         if len(self._scopes) == 1:
             raise ControlFlowError("no scope is open here", help="open a scope with ptx.open_scope()")
         self._end(self._scopes.pop())
@@ -359,7 +359,7 @@ class Trace:
 
     @property
     def open_scope(self) -> Scope:
-        """Innermost scope, which receives new statements."""
+        """Innermost open `{ }` scope, which receives new statements."""
         return self._scopes[-1]
 
     def _enter(self, scope: Scope) -> None:
@@ -389,7 +389,7 @@ def _placed(node: nodes.Statement, leading_trivia: str) -> nodes.Statement:
 def tracing(trace: Trace) -> Generator[Trace]:
     """Make `trace` the active one for a `with` block, and close it afterwards, also on an exception."""
     if trace.statement_count:
-        raise TraceError(f"this object has already traced kernel {trace.name!r}")
+        raise TraceError(f"this Trace has already traced kernel {trace.name!r}")
     token, outside = ACTIVE.set(trace), trace.recorder.root
     trace.recorder.stop_at(sys._getframe(2))  # noqa: SLF001  the frames of the tracer and above are not the user's
     try:
@@ -397,4 +397,4 @@ def tracing(trace: Trace) -> Generator[Trace]:
     finally:
         ACTIVE.reset(token)
         trace.close()
-        trace.recorder.root = outside  # usually None: a frame stored here would keep its variables alive
+        trace.recorder.root = outside  # usually None; a frame would keep its variables alive

@@ -41,7 +41,7 @@ def _opened(node: nodes.Statement) -> nodes.Statement:
         case nodes.Function(body=nodes.Block() as body):
             return replace(node, leading_trivia=_said(node.leading_trivia), body=_block(body))
         case nodes.Section():
-            # The cast is valid: `_left_open` returns statements of the same types as its argument.
+            # The cast is valid: `_left_open` returns a statement of the same class for each statement.
             lines = cast("tuple[nodes.SectionData | nodes.Label | nodes.Invalid, ...]", _left_open(node.body))
             return replace(
                 node, leading_trivia=_said(node.leading_trivia), body=lines, closing_trivia=_said(node.closing_trivia)

@@ -119,7 +119,10 @@ def _traced(rows: list[_Row], diagonal: int) -> Pairs:
 
 
 def _anchors(left: Sequence[int], right: Sequence[int], width: int) -> Pairs:
-    """Return position pairs of a longest ascending series of `width`-entry windows that occur once per sequence."""
+    """Return position pairs of equal windows (`width` consecutive entries) of two sequences, ascending in both.
+
+    Only windows that occur exactly once in each sequence are paired.
+    """
     mine, others = _once(_windows(left, width)), _once(_windows(right, width))
     both = [(at, others[window]) for window, at in mine.items() if window in others]
     anchors: Pairs = []

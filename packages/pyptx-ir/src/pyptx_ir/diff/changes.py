@@ -21,7 +21,8 @@ Redeclared: TypeAlias = "dict[str, list[tuple[int, int]]]"
 class Changes(NamedTuple):
     """Inputs for the computation of changes: names, line numbers in both modules, and the number of context statements.
 
-    `redeclared` contains, for each function of the second module, the pairs of names with different declarations.
+    `redeclared` contains, for each function of the second module, the paired declarations (first module, second module)
+    whose types differ.
     """
 
     explanation: ChangeReasons
@@ -84,7 +85,7 @@ class Changes(NamedTuple):
 
 
 def redeclared(explanation: ChangeReasons) -> Redeclared:
-    """Return the pairs of names with different declarations, by function of the second module."""
+    """Return the paired declarations whose types differ, by function of the second module."""
     found: Redeclared = {}
     for mine, other in explanation.renaming.items():
         two = explanation.after[other]

@@ -34,8 +34,8 @@ class _Operand(NamedTuple):
 class ChangeReasons(NamedTuple):
     """Declarations of both modules, and the renaming from the first to the second.
 
-    `kinds` contains, for each token, the kind of declaration that each of its names refers to. For an undeclared name
-    it contains a tuple with the name.
+    `kinds` contains, for each token (number of a statement shape), the kind of declaration that each name in such a
+    statement refers to. For an undeclared name it contains a tuple with the name.
     """
 
     before: Declarations
@@ -49,7 +49,7 @@ class ChangeReasons(NamedTuple):
         return mine.token == other.token and agrees(mine, other, self.renaming) and not self._public(mine, other)
 
     def reasons(self, mine: DiffItem, other: DiffItem, function: str) -> tuple[str, ...]:
-        """Return why two statements differ, with names as in a function of the second module; empty if obvious."""
+        """Return why two statements differ, with names of the second module's `function`; empty if texts show it."""
         first, second = mine.node, other.node
         if isinstance(first, Instruction) and isinstance(second, Instruction):
             return tuple(self._of_instructions(mine, other, first, second, function))
@@ -59,7 +59,7 @@ class ChangeReasons(NamedTuple):
         return (*public, *self._of_names(mine.names, other.names, function))
 
     def name(self, bodies: Iterable[AlignedBodies]) -> None:
-        """Pair more names of the two modules for reports: operands of changed statements, then equal names.
+        """Pair further declarations for reports: those in similar operands of changed statements, then by name.
 
         These pairs do not affect whether the modules are equal.
         """

@@ -22,8 +22,9 @@ Kinds: TypeAlias = "tuple[str | tuple[str], ...]"  # per name: kind of its decla
 class DiffItem(NamedTuple):
     """A statement, or a part of a function's header.
 
-    `token` numbers the item's shape without names. Two items with the same token differ at most in `names`, the numbers
-    of the declarations that the names refer to. `at` is the number of the statement, as `positions` counts.
+    `token` is the number of the statement's shape, its text without names (see `Tokens`). Two items with the same token
+    differ at most in `names`, the numbers of the declarations that the names refer to. `at` is the index of the
+    statement in `pyptx_ir.syntax.positions`.
     """
 
     token: int
@@ -34,10 +35,10 @@ class DiffItem(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Body:
-    """Items of a function in order, header first; or items of the module outside functions.
+    """The `DiffItem`s of a function in text order, header first; or those of the module outside functions.
 
     `kind` is `entry`, `func` or `module`; `declaration` is the number of the function's declaration. `variables` are
-    items whose order does not count; the first of the `names` of each is the variable itself.
+    the items of variable declarations, whose order does not count; the first of an item's `names` is the variable.
     """
 
     kind: str
@@ -57,12 +58,12 @@ class Content:
 
 
 class Tokens(dict["Hashable", int]):
-    """Numbers of statement shapes, shared by both modules of a comparison."""
+    """Number (token) of each statement shape; one numbering for both modules of a comparison."""
 
     __slots__ = ()
 
     def __missing__(self, shape: Hashable) -> int:
-        """Assign the next free number to a new statement shape."""
+        """Assign the next free number to a statement shape that has none, and return the number."""
         number = self[shape] = len(self)
         return number
 

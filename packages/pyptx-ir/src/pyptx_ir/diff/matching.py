@@ -76,7 +76,7 @@ def _tokens(body: Body, _: Content) -> Hashable:
 
 
 class _Definition(NamedTuple):
-    """Definition of a private function or variable: its statements, with a hash of their tokens."""
+    """Definition of a private function or variable: its statements, and a hash of their shape numbers (`token`)."""
 
     items: list[DiffItem]
     tokens: int
@@ -84,9 +84,10 @@ class _Definition(NamedTuple):
 
 
 def _called(pairs: _Pairs, before: Content, after: Content) -> _Pairs:
-    """Pair private functions of equal content that paired bodies, initially `pairs`, reference at equal positions.
+    """Pair private functions of equal content that paired function bodies refer to at equal positions.
 
-    A function may be named by the initializer of a variable (a virtual table) that the bodies name in turn.
+    The first paired bodies are `pairs`; each new pair of functions is searched in turn. The reference may be indirect:
+    the body names a variable (a virtual table), and its initializer names the function.
     """
     mine, others = _private(before), _private(after)
     found: _Pairs = []

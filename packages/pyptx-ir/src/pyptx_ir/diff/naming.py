@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 ONLY_FIRST = "A:"
 """Prefix of a name of the first module without a counterpart, if the second uses the name for another declaration."""
-_NAME = re.compile(r'"(?:[^"\\]|\\.)*"|(?<![\w$%.])[%$\w]+', re.ASCII)  # a string (not renamed), or a name
+_NAME = re.compile(r'"(?:[^"\\]|\\.)*"|(?<![\w$%.])[%$\w]+', re.ASCII)  # a string (never renamed), or a name
 
 
 class Naming:
-    """Names of the first module in the second: a one-to-one relation of their declarations.
+    """The name in the second module for each declaration of the first: a one-to-one relation of declarations.
 
     Registers, labels, parameters, private functions and private variables get the name of their counterpart. Public
     names stay unchanged, because renaming them is a difference.
@@ -74,7 +74,7 @@ class Naming:
         return f"{ONLY_FIRST}{one.name}" if taken and not one.public else one.name
 
     def text(self, text: str, numbers: Sequence[int], function: str) -> str:
-        """Return an operand's or directive's text with the names of the declarations `numbers` replaced."""
+        """Return an operand's or directive's text with the second module's names for the declarations `numbers`."""
         names = {self._before[number].name: self.name(number, function) for number in numbers}
         if all(name == other for name, other in names.items()):
             return text

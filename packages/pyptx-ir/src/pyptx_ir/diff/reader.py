@@ -48,7 +48,7 @@ _DWARF = "@@DWARF"
 
 
 class Reader:
-    """Reader of one module. `at` is the number of the preceding statement, as `positions` counts."""
+    """Reader of one module. `at` is the index of the preceding statement in `pyptx_ir.syntax.positions`."""
 
     def __init__(self, tokens: Tokens, at: int, *, debug: bool) -> None:
         self._tokens = tokens
@@ -63,7 +63,7 @@ class Reader:
         self._shapes: dict[bool, dict[int, tuple[Shape, list[str]]]] = {False: {}, True: {}}
 
     def read(self, body: Sequence[Statement]) -> Content:
-        """Read the statements of a module into comparable bodies."""
+        """Read the statements of a module; return one `Body` for each function, and one for the rest of the module."""
         self._declare_module(body)
         bodies = [self._module]
         for node in body:
@@ -227,7 +227,7 @@ class Reader:
         self._body.items.append(self._item(shape, names, node, self._at))
 
     def _item(self, shape: Shape, names: list[str], node: Node, at: int) -> DiffItem:
-        """Return a statement as an item with resolved names. An undeclared name becomes part of the item's token."""
+        """Return a statement as an item with resolved names. An undeclared name becomes part of its shape."""
         scope, declarations = self._scope, self._declarations
         numbers: list[int] = []
         kinds: list[str | tuple[str]] = []

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from pyptx_ir.diff.items import DiffItem
 
 
-# Key of an item for alignment: a function of the item, its names in the second module, and all shapes.
+# Function that returns the alignment key of a `DiffItem` (statement), given the item, its declaration numbers in the
+# second module, and the shapes of all statements by token.
 _Key: TypeAlias = "Callable[[DiffItem, tuple[int, ...], Sequence[Shape]], Hashable]"
 
 
@@ -23,8 +24,8 @@ def _word(item: DiffItem) -> str:
     return node.opcode[0] if isinstance(node, Instruction) else node.__class__.__name__
 
 
-# Strictest key first. Items paired by the second key differ in names, by the third also in literals, by the last three
-# in the operation. Each key applies only to the gaps that the previous keys left.
+# Strictest key first. Statements paired by the second key differ in names, by the third also in literals, by the last
+# three in the operation. Each key applies only to the statements that the previous keys left unpaired.
 _KEYS: tuple[_Key, ...] = (
     lambda item, names, _: (item.token, names),
     lambda item, _, __: item.token,

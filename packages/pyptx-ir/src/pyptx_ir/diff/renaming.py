@@ -19,7 +19,7 @@ _SAME_NAME: Final = 16  # weight factor of two declarations with equal names
 
 
 class Votes(defaultdict[tuple[int, int], float]):
-    """Weight of each pair of declarations of the first and the second module."""
+    """Weight of each pair of declarations, one of each module: the evidence that they are one declaration renamed."""
 
     __slots__ = ()
 
@@ -29,10 +29,10 @@ class Votes(defaultdict[tuple[int, int], float]):
     def count(
         self, left: list[DiffItem], right: list[DiffItem], pairs: Pairs, agreed: Mapping[int, int] | None = None
     ) -> None:
-        """Add votes of aligned statements for each pair of their names.
+        """Add weight for each pair of declarations that two aligned statements name at the same position.
 
-        A statement similar to many others has a low weight: if one of a series is removed, the series may be misaligned
-        by one. Pairs that agree with an earlier renaming (`agreed`) weigh more.
+        A statement whose shape is frequent adds little weight: if one statement of a series is removed, the others may
+        be misaligned by one. A pair of statements that agrees with an earlier renaming (`agreed`) adds more.
         """
         often = Counter(item.token for item in left)
         for i, k in pairs:
@@ -62,7 +62,7 @@ class Bijection(dict[int, int]):
             self._taken.add(other)
 
     def refuses(self, mine: int, other: int) -> bool:
-        """Return whether one of two declarations is already paired with a third declaration."""
+        """Return whether declaration `mine` or `other` already has another partner."""
         return self.get(mine) != other and (mine in self or other in self._taken)
 
 
@@ -85,5 +85,5 @@ def settle(votes: Votes, fixed: Iterable[tuple[int, int]], before: Declarations,
 
 
 def agrees(mine: DiffItem, other: DiffItem, renaming: Mapping[int, int]) -> bool:
-    """Return whether statements with equal tokens have equal names after those of the first statement are renamed."""
+    """Return whether two statements of one shape have equal names after `renaming` is applied to those of `mine`."""
     return tuple(map(renaming.get, mine.names)) == other.names

@@ -56,9 +56,9 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class FunctionDifference:
-    """A differing function (`kind` is `entry` or `func`), or the differing `module` around the functions.
+    """Changes in one function (`kind` is `entry` or `func`), or in the statements outside functions (`module`).
 
-    `before` and `after` are its names; None if only the other module has the function.
+    `before` and `after` are the function's names in the two modules; None if that module lacks the function.
     """
 
     kind: str
@@ -71,7 +71,7 @@ class FunctionDifference:
         return (change for hunk in self.hunks for change in hunk if change.kind != "same")
 
     def as_json(self) -> dict[str, object]:
-        """Return the JSON object of the body, with its changed statements only."""
+        """Return the JSON object of the function's or module's changes, without unchanged statements."""
         changes = [change.as_json() for change in self.changes()]
         return {"kind": self.kind, "before": self.before, "after": self.after, "changes": changes}
 
@@ -107,7 +107,7 @@ class Comparison:
         return not self.parts
 
     def changes(self) -> Iterator[Change]:
-        """Yield the changed statements of all bodies."""
+        """Yield the changed statements of all functions, and those outside functions."""
         return (change for part in self.parts for change in part.changes())
 
     def as_json(self, *, renamings: bool = False) -> dict[str, object]:

@@ -19,7 +19,7 @@ _MOST_DIGITS: Final = 18  # a name with more trailing digits is not numbered
 class Declaration(NamedTuple):
     """A declared name.
 
-    `detail` must be equal in both modules: the type of a register. `public` is whether code outside the
+    `detail`, for example the type of a register, must be equal in both modules. `public` is whether code outside the
     module may refer to the name. `at` is the number of the declaring statement, `function` the name of its function.
     """
 

@@ -1,6 +1,7 @@
 """Checks of GPUs: the NVIDIA driver, its devices, and whether these run kernels of the default arch.
 
-The checks call pyptx-launch, looked up by name, because the core imports no runtime; its absence is a valid result.
+The checks call pyptx-launch, looked up by name, because the core imports no runtime; a missing pyptx-launch is not
+an error.
 """
 
 from __future__ import annotations

@@ -42,13 +42,13 @@ def _powers(start: int, stop: int) -> tuple[int, ...]:
 
 
 def _steps(columns: int, beside: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """Return the column step of each index bit: bits within a lane, between lanes of a group, between tiles."""
+    """Return the column steps of the bits of element and lane indices: within a lane, between lanes, between tiles."""
     group = beside << _GROUP
     return _powers(1, beside), _powers(beside, group), _powers(group, columns)
 
 
 def _split_rows(rows: int, warps: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """Return the row step of each index bit: bits between groups of lanes, between tiles, between warps."""
+    """Return the row steps of the bits of element and lane indices: between groups of lanes, tiles and warps."""
     tile = 1 << (_LANES - _GROUP)
     return _powers(1, tile), _powers(tile, rows // warps), _powers(rows // warps, rows)
 

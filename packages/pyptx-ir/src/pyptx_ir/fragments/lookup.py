@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 def fragment_of(instruction: str, shape: str, operand: str, element: str, order: str = "") -> Fragment:
     """Return the layout of an operand: `fragment_of("mma", "m16n8k16", "a", "bf16")`.
 
-    `instruction` is the name of a plugin's row: `mma`, `mma.sp`, `wmma`, and with pyptx-arch-hopper `wgmma`. `operand`
-    is the operand's name in the instruction table. `order` (`row`, `col`) is the order of its elements in memory, if
-    the layout depends on it. Raise MissingPluginError for an instruction without fragments, ValueError for a shape,
-    operand or element type that the instruction does not have.
+    `instruction` is the name in a plugin's `Fragments` row: `mma`, `mma.sp`, `wmma`, with pyptx-arch-hopper `wgmma`.
+    `operand` is the operand's name in the instruction table. `order` (`row`, `col`) is the order of the matrix in
+    memory, if the layout depends on it. Raise MissingPluginError for an instruction without fragments, ValueError for a
+    shape, operand or element type that the instruction does not have.
     """
     from pyptx_ir.plugins.manager import manager
 

@@ -77,7 +77,7 @@ def _quad_pairs(operand: Operand, element: str, layout: str) -> Fragment:
 
 _TILE_ROWS: Final = 16
 _TILE_COLUMNS: Final = 8
-_WMMA_F16_ELEMENTS: Final = 4  # bits of the element index; f16 operands A and B repeat elements, in 8 registers
+_WMMA_F16_ELEMENTS: Final = 4  # index bits in f16 operands A and B: 16 elements per lane, some of them copies
 _WMMA_TRANSPOSED: Final[dict[Operand, Operand]] = {"a": "b", "b": "a", "c": "c", "d": "d"}
 
 
@@ -85,9 +85,10 @@ _WMMA_TRANSPOSED: Final[dict[Operand, Operand]] = {"a": "b", "b": "a", "c": "c",
 def wmma_fragment(shape: str, operand: Operand, element: str) -> Fragment:
     """Return the layout of an operand of wmma: the layouts of the 16 x 8 mma.sync operations that it consists of.
 
-    The manual leaves it unspecified. This is the layout that ptxas 13.0 generates for sm_80 and later, as measured on
-    an H200 (`tests/golden`). The second tile follows the first, and m8n32 is computed as the transpose of m32n8. The
-    layout of A or B in memory, `.row` or `.col`, makes no difference.
+    The manual leaves the layout unspecified. This is the layout that ptxas 13.0 generates for sm_80 and later, as
+    measured on an H200 (`tests/golden`). In a lane, the elements of the second mma.sync operand follow those of the
+    first. m8n32 is computed as the transpose of m32n8. The layout of A or B in memory, `.row` or `.col`, makes no
+    difference.
     """
     m, n, k = sizes(shape)
     title = f"wmma {shape} {operand} .{element}"

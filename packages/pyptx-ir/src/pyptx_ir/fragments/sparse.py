@@ -34,8 +34,8 @@ class Sparsity:
     both_halves: bool
 
 
-# Stored elements: of 16- or 8-bit elements 2 of 4; of 32-bit elements 1 of 2, by two fields with 0b1110 or 0b0100; of
-# 4-bit elements 2 of 4 pairs.
+# Stored elements: of 16- or 8-bit elements 2 of 4; of 32-bit elements 1 of 2, whose two metadata fields together are
+# 0b1110 or 0b0100; of 4-bit elements 2 of 4 pairs.
 _HALVES = Sparsity(4, 2, 1, 1, both_halves=True)
 _WORDS = Sparsity(2, 1, 1, 2, both_halves=True)
 _BYTES = Sparsity(4, 2, 1, 1, both_halves=False)
@@ -53,7 +53,7 @@ def sparse_fragment(shape: str, element: str) -> Fragment:
 
 @cache
 def metadata_fragment(shape: str, element: str) -> Fragment:
-    """Return the layout of the 2-bit metadata fields, as held by the lanes of selector 0.
+    """Return the layout of the 2-bit metadata fields in registers, for sparsity selector 0.
 
     Lanes without metadata repeat the fields of other lanes; `selected_lanes` returns the lanes that the MMA reads. The
     fields of a lane are consecutive along its row. With 16-bit or wider elements, the lower half of a lane's register

@@ -1,6 +1,6 @@
 """The instruction set: targets, the instruction table, checks.
 
-Names are imported at first use: code that emits PTX needs only the types; only a kernel needs the targets.
+Each public name is imported at first use: code that emits PTX needs only scalar types; only a kernel needs targets.
 """
 
 from typing import TYPE_CHECKING

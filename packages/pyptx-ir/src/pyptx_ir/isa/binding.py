@@ -109,7 +109,7 @@ def _read(pattern: Pattern, words: Mapping[str, str], count: int) -> _Form:
 
 
 def nearest(instruction: Instruction) -> Bound | None:
-    """Return an instruction bound to the closest form; None if there is none. For the simulator's `closest_form`.
+    """Return an instruction bound to the closest form of its opcode; None if there is none. The simulator calls it.
 
     As few of the instruction's modifiers as possible are ignored. The number of operands must match the row; the types
     of operands are not checked.

@@ -133,7 +133,7 @@ def judgement_on(
 
 
 def out_of_range(instruction: Instruction, choices: tuple[tuple[tuple[int, Limits], ...], ...]) -> Verdict | None:
-    """Return an error if every set of limits excludes a constant; the error is about the last such operand."""
+    """Return an error on the last excluded constant, if each set of limits in `choices` excludes a constant."""
     outside: list[tuple[int, Limits, str]] = []
     for limits in choices:
         for index, limit in limits:
@@ -246,7 +246,7 @@ def _rows_of(opcode: str) -> tuple[InstructionRow, ...]:
 
 def names_a_bank(opcode: tuple[str, ...]) -> bool:
     """Return whether a modifier is a numbered constant bank of PTX before 2.2, which no row describes."""
-    return any(word.endswith("]") for word in opcode[1:])  # ld.const[3]
+    return any(word.endswith("]") for word in opcode[1:])  # for example ld.const[3]
 
 
 def _fitting(

@@ -149,7 +149,7 @@ def _quotient(left: int | float, right: int | float) -> int | float | None:
 
 
 def _remainder(left: int, right: int) -> int | None:
-    """Return the remainder of both operands as .u64, regardless of their types."""
+    """Return `left` modulo `right`, both converted to .u64 first, regardless of their types."""
     return (left & _MASK64) % (right & _MASK64) if right else None
 
 

@@ -83,7 +83,7 @@ def unknown_hint(opcode: tuple[str, ...]) -> str | None:
 
 
 def lives_elsewhere(opcode: tuple[str, ...], patterns: tuple[Pattern, ...]) -> bool:
-    """Return whether the instruction belongs to a missing package: none of the package's rows is in `patterns`."""
+    """Return whether the opcode belongs to a pyptx package that is not installed: `patterns` has none of its rows."""
     from pyptx_ir.plugins.homes import words_of_home
 
     key = words_of_home(opcode)
@@ -118,7 +118,7 @@ def _removed(
 
 
 def unready_word(opcode: tuple[str, ...], target: str, version: tuple[int, int]) -> FormDiagnostic | None:
-    """Return why this target or version lacks a modifier with requirements of its own, or None if it has it."""
+    """Return why this target or version lacks one of the opcode's modifiers (see `WORDS`), or None."""
     for word in opcode[1:]:
         since, need = WORDS.get(word, ((1, 0), ""))
         found = _unready(f".{word} of {'.'.join(opcode)}", since, tuple(need.split()), target, version)
@@ -135,7 +135,7 @@ def unready_unified(opcode: tuple[str, ...], target: str, version: tuple[int, in
 def unready_register(name: str, operand: int, target: str, version: tuple[int, int]) -> FormDiagnostic | None:
     """Return why this target or version lacks the special register `name` in operand number `operand`, or None."""
     rows = special_register_rows()
-    row = rows.get(name) or rows[f"{name}.x"]  # for a whole vector, the table has rows of its components only
+    row = rows.get(name) or rows[f"{name}.x"]  # `%tid` has no row of its own, only `%tid.x`, …
     diagnostic = _unready(name, row.since, (row.target,) if row.target else (), target, version)
     return diagnostic and replace(diagnostic, operand=operand)
 

@@ -28,7 +28,7 @@ def register_type(name: str) -> str | None:
 
 
 def forms(row: InstructionRow) -> Iterator[str]:
-    """Yield a row's instructions: each combination of types; the first also with other modifiers, singly and paired."""
+    """Yield a row's instructions: each combination of types, the first of them also with one or two other modifiers."""
     pattern = compile_row(row)
     for words in _spellings(pattern):
         yield from _instructions(pattern, words)
@@ -98,7 +98,7 @@ def _with(pattern: Pattern, choices: list[list[str]], base: list[str], *changes:
 
 
 def _instructions(pattern: Pattern, words: tuple[str, ...]) -> Iterator[str]:
-    """Yield an instruction with no and with all optional operands, then with each other example of an operand."""
+    """Yield an instruction without and with its optional operands, then each variant with one operand exchanged."""
     filled = {item.name: word for item, word in zip(pattern.items, words, strict=True) if word}
     opcode = ".".join((pattern.row.opcode, *(word for word in words if word)))
     spelt: dict[str, None] = {}

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pyptx_ir.isa.constant_values import constant_value, fault_of_integer
 from pyptx_ir.isa.scalar_types import SIZES, is_bits, is_integer
 
-__all__ = ["Limits", "constant_value", "fault_of_integer", "limits_of_type", "parse_limits"]  # with re-exports
+# `constant_value` and `fault_of_integer` are re-exported from `constant_values`.
+__all__ = ["Limits", "constant_value", "fault_of_integer", "limits_of_type", "parse_limits"]
 
 _SPAN = re.compile(r"(-?\d+)\.\.(-?\d+)(?: by (\d+))?")
 _WORDS = 1 << SIZES["b64"]

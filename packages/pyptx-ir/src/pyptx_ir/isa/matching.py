@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 # Modifiers that keep their order: types, and element formats that no register has.
 _ORDERED = TYPES | {"b2", "b4", "b8x16", "b6x16_p32", "b4x16_p64"}
-# State spaces keep their order: `cp.async.bulk.global.shared::cta` copies to global memory, the reverse from it.
+# State spaces keep their order, destination first: `cp.async.bulk.global.shared::cta` copies to global memory.
 _SPACES = frozenset(("global", "shared", "shared::cta", "shared::cluster", "const", "local", "param"))
 # Layouts of operands A and B keep their order: mma.row.col is not mma.col.row.
 _LAYOUTS = frozenset(("row", "col"))

@@ -11,7 +11,7 @@ An operand's *kind* follows from its name (`[a]` an address, `p` and `q` predica
     imm               an integer constant
     any               a register or literal of any type
     predicate         a register of type pred, where a constant has another meaning
-    vec(kind)         a vector with the length of the modifier v2, v4 or v8, or one operand without it
+    vec(kind)         a vector with the length of the modifier v2, v4 or v8; one operand if the opcode has none of these
     sparse(kind)      vec(kind) that is read; elements may be the sink
     n*kind            a vector of n; `slot*kind`: of the length in the row's `lengths` for the slot's modifier
     address           in brackets; a variable must be in the opcode's space, if it has one

@@ -1,6 +1,6 @@
 """Faults in rows of plugins: an unknown type, operand kind, element type or target.
 
-`pyptx_ir.plugins.manager` checks the rows of third-party plugins when it collects them; a test checks this project's.
+`pyptx_ir.plugins.manager` checks the rows of third-party plugins when it collects them; a test checks pyptx's own rows.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def find_descriptor_kind(name: str) -> DescriptorKind:
 
 @until_plugins_change()
 def descriptor_kind_of(described: type) -> DescriptorKind:
-    """Return the kind with descriptions of class `described`; raise MissingPluginError if no plugin has it."""
+    """Return the `DescriptorKind` whose descriptions are instances of `described`; raise MissingPluginError if none."""
     from pyptx_ir.plugins.errors import MissingPluginError
 
     found = next((kind for kind in descriptor_kinds() if kind.described is described), None)

@@ -17,8 +17,8 @@ def provided_names(
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """Return the `__getattr__` and `__dir__` of a module that takes `names` from a plugin's namespace.
 
-    `namespace` may be dotted, for one inside another. Without the plugin, a name raises MissingPackageError with a hint
-    to install it. Type checkers read the same names from imports under `TYPE_CHECKING`.
+    A dotted `namespace` is inside another namespace. Without the plugin, each name raises MissingPackageError with a
+    hint to install the plugin's package. Type checkers read the same names from imports under `TYPE_CHECKING`.
     """
 
     def get(name: str) -> object:

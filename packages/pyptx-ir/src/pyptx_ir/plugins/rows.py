@@ -279,9 +279,9 @@ class Runtime(Value):
     `claims` gets the arrays of a call; for a call without arrays, those of `out=`, or else the value of `device=`.
 
     `operator(kernel)`, if present, returns a function like the kernel's call that the framework's compiler can trace.
-    `launcher(kernel, miss)` returns the target of further calls after this runtime has handled one. It handles
-    calls with a cached launch plan directly and passes all others to `miss`, with the call's arguments, including
-    numbers.
+    `launcher(kernel, miss)` returns the function for further calls of the kernel after this runtime has handled one.
+    That function handles calls with a cached launch plan directly, and passes all others to `miss`, with the call's
+    arguments, including numbers.
 
     `capability()`, if the runtime launches on GPUs, returns the compute capability of the first one, for `arch="auto"`.
     It raises a RuntimeError with the reason if there is none.

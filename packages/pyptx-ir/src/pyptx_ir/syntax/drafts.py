@@ -2,8 +2,9 @@
 
 The constructor of a frozen dataclass sets every field with `object.__setattr__`: 0.86 µs for an `Instruction`. A draft
 has the same slots, allows assignments, and becomes the frozen class in one step: 0.20 µs (Python 3.11; 3.12 and 3.13
-differ by at most 15%). The parser makes a value for every twenty bytes of text, and a trace several for each call. Each
-function here returns an instance of the class of its name, faster than the constructor.
+differ by at most 15%). The parser makes a value for every twenty bytes of text, and the tracing of a DSL kernel
+several for each instruction. Each function here returns an instance of the class of its name, faster than the
+constructor.
 """
 
 from __future__ import annotations

@@ -23,7 +23,8 @@ _HEAD = re.compile(
     rf"(?:{_LISTED}[ \t]*+)?+({NAME_TEXT})\s*+{_LISTED}",
     re.ASCII,
 )
-# Groups of the pattern: a directive with numbers; its numbers; one without numbers. The full parser reads other text.
+# Groups of the pattern: a directive with numbers; these numbers; or a directive without numbers. The full parser reads
+# any other text.
 _DIRECTIVE = re.compile(
     r"\s*+\.(?:(maxntid|reqntid|minnctapersm|maxnctapersm|maxnreg|maxclusterrank|reqnctapercluster)"
     rf"[ \t]++({DIGITS_TEXT}(?:,[ \t]*+{DIGITS_TEXT})*+)|(noreturn|explicitcluster|blocksareclusters))(?=\s*+[.{{;/])",

@@ -99,7 +99,7 @@ class FastReader:
         self._trivia: dict[str, str] = {}
 
     def statements(self, cursor: Cursor, frames: list[OpenBrace]) -> None:
-        """Read the statements of function bodies into the innermost frame; stop before the first unusual statement."""
+        """Add ordinary statements to the innermost open brace of `frames`; stop before the first unusual one."""
         self._run(cursor, frames)
         while header(cursor, frames):
             self._run(cursor, frames)

@@ -150,7 +150,7 @@ class _Parser:
         return Module(tuple(self.frames[0].items), tail)
 
     def step(self) -> bool:
-        """Read one statement or brace into the innermost frame; return False at the end of the text."""
+        """Read one statement or brace, and add it to the innermost open brace; return False at the end of the text."""
         cursor, frame = self.cursor, self.frames[-1]
         if self.fast is not None:
             read = self.fast.lines if isinstance(frame.header, Section) else self.fast.statements
@@ -249,7 +249,7 @@ class _Parser:
         self.frames[-1].items.append(Invalid(message=fault.message, **cursor.spelling()))
 
     def give_up(self, message: str) -> None:
-        """Discard the innermost open brace as an error; its statements move to the enclosing frame."""
+        """Report the innermost open brace as an error; its statements move to the enclosing block or module."""
         frame = self.frames.pop()
         items = self.frames[-1].items
         leading_trivia = frame.leading_trivia

@@ -103,7 +103,7 @@ def link(tool: Tool, text: str, target: str, options: tuple[str, ...]) -> tuple[
     words = [f"-arch={target}", "-Xptxas=-v", *(f"-Xptxas={option}" for option in options)]
     try:
         handle = library.create(len(words), words)
-    except library.nvJitLinkError as refused:  # no handle, so no log; options of -Xptxas are checked by ptxas later
+    except library.nvJitLinkError as refused:  # no handle, so no log to read; nvJitLink checks -Xptxas options later
         return b"", Outcome(_FAILED, f"{tool.name}: {refused}")
     data = text.encode("utf-8", "surrogateescape") + b"\0"
     cubin, status = b"", _FAILED

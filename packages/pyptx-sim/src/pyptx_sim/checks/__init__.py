@@ -1,4 +1,4 @@
-"""Checkers of runs, and the rules of ordinary PTX. `RaceChecker` may report rules of plugins as well."""
+"""Checkers of simulated runs, and the checker rules of base PTX; `RaceChecker` also reports rules of plugins."""
 
 from pyptx_sim.checks.race.races import RaceChecker
 

@@ -33,13 +33,14 @@ __all__ = ["ELEMENT_TYPE", "ElementTypes"]
 ELEMENT_TYPE: Final = "element-type"
 _FLOATS: Final = frozenset(row.name for row in ELEMENT_TYPES if row.kind == "float" and row.name != "tf32")
 _OPCODES: Final = frozenset({"ld", "ldu", "st", "atom", "red"})
-_PATIENCE: Final = 256  # consecutive accesses by instructions that were checked before, after which checking stops
+# number of consecutive accesses by instructions that have been checked before, after which the checker stops
+_PATIENCE: Final = 256
 _VECTORS: Final = frozenset({"v2", "v4", "v8"})
 
 
 @dataclass(frozen=True, slots=True)
 class _Elements:
-    """Offsets of an array in global memory, and the float type of its elements."""
+    """Byte range of an array in global memory, and the float type of its elements."""
 
     start: int
     end: int
@@ -49,7 +50,7 @@ class _Elements:
 class ElementTypes(Observer):
     """Checker of the first execution of each scalar float access, against the float arrays of a launch.
 
-    It calls `finish` when it needs no further accesses.
+    The checker calls `finish` when it needs no further accesses.
     """
 
     def __init__(self, view: RunView, arrays: Sequence[_Elements], types: Mapping[int, str]) -> None:
@@ -62,7 +63,7 @@ class ElementTypes(Observer):
     def of(
         cls, view: RunView, program: Program, launch: Launch, memories: Mapping[str, FlatMemory]
     ) -> ElementTypes | None:
-        """Return the checker of a launch; None if no access differs from an array in its float type."""
+        """Return the checker of a launch; None if every access has the float type of every array."""
         arrays = _apart(list(_arrays(program, launch, memories["param"])))
         if not arrays:
             return None
@@ -105,7 +106,7 @@ def _type_of(opcode: tuple[str, ...]) -> str | None:
 
 
 def _arrays(program: Program, launch: Launch, bank: FlatMemory) -> Iterator[_Elements]:
-    """Yield the float arrays among the arguments."""
+    """Yield the byte range and float type of each float array among the arguments of a launch."""
     for place, argument in zip(program.parameters, launch.args, strict=True):
         value = argument.array if isinstance(argument, Uninitialized | DeviceArray) else argument
         if not is_cpu_array(value):
@@ -120,7 +121,7 @@ def _arrays(program: Program, launch: Launch, bank: FlatMemory) -> Iterator[_Ele
 
 
 def _bytes_of(value: object) -> int:
-    """Return the size of an array in bytes, 0 if it has gaps."""
+    """Return the size of an array in bytes, 0 if its elements are not contiguous."""
     if isinstance(value, np.ndarray):
         array = cast("np.ndarray[tuple[int, ...], np.dtype[np.generic]]", value)
         return array.nbytes if array.flags.c_contiguous or array.flags.f_contiguous else 0

@@ -28,7 +28,7 @@ UNWRITTEN: Final = "unwritten-output"
 
 
 class OutputWrites(Observer):
-    """Recorder of the last instruction that wrote to each output."""
+    """Records the instruction that wrote last to each output of a kernel."""
 
     def __init__(self, outputs: Sequence[Placed]) -> None:
         """Record writes to the outputs in global memory."""
@@ -39,13 +39,13 @@ class OutputWrites(Observer):
     def access(
         self, space: Space, kind: AccessKind, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int
     ) -> None:
-        """Record a write, by the address of its first lane."""
+        """Record the instruction of a write, for the output at the address of the first lane."""
         del size, warps, lanes
         if space == "global" and kind in {"write", "atomic"} and len(offsets):
             self._note(int(offsets[0]), pc)
 
     def issued(self, work: AsyncOperations) -> None:
-        """Record the writes of asynchronous operations."""
+        """Record the instruction of asynchronous writes, for the output at their first address."""
         for touch in work.touches:
             if touch.space == "global" and touch.writes and len(touch.offsets):
                 self._note(int(touch.offsets[0]), work.pc)
@@ -57,7 +57,7 @@ class OutputWrites(Observer):
 
 
 def report_unwritten(machine: Machine, writes: OutputWrites) -> None:
-    """Report the outputs with elements that no thread has written, with their number and the first of them."""
+    """Report outputs with elements that no thread has written: the number of these elements, and the first one."""
     known = machine.memories["global"].arena.defined
     written_down = [site.pc for site in machine.program.sites if site.ordinal >= 0]
     if known is None or not written_down:  # tracing warns about kernels without instructions
@@ -97,7 +97,7 @@ def unwritten_without_blocks(outputs: Iterable[Output]) -> Iterator[Finding]:
 
 
 def _first(output: Output, missing: Offsets) -> tuple[int, ...]:
-    """Return the least index among elements, in order of memory, of a dense array."""
+    """Return the lowest index of missing elements of a dense array, given by their positions in memory order."""
     order = sorted(range(len(output.shape)), key=lambda axis: (-output.strides[axis], axis))
     indices = np.unravel_index(missing, tuple(output.shape[axis] for axis in order))
     by_axis = dict(zip(order, indices, strict=True))

@@ -1,4 +1,4 @@
-"""The rules of ordinary PTX: what the machine and its steps report, and what the race checker does."""
+"""Checker rules of base PTX, reported by simulated instructions and by the race checker."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ RULES: Final = explained(
     ),
     Rule(
         name="element-type",
-        summary="scalar access of one float type to an array of another one",
+        summary="scalar access of one float type to an array of another float type",
         help="access the array with its element type, and convert the value with cvt",
         severity="note",
     ),
@@ -97,7 +97,7 @@ RULES: Final = explained(
     ),
     Rule(
         name="mbarrier-phase",
-        summary="arrive or wait one phase early or late",
+        summary="arrive at an mbarrier, or wait for it, one phase early or late",
     ),
     Rule(
         name="unchecked-mbarrier-wait",

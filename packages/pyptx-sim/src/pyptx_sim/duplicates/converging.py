@@ -1,4 +1,4 @@
-"""Code in which every `.sync` instruction of a warp orders memory among its lanes, as `bar.warp.sync` does."""
+"""Compiled code in which each `.sync` instruction of a warp orders memory among its lanes, as `bar.warp.sync` does."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["ordering_lanes"]
 
 
 def ordering_lanes(program: Program, code: Code) -> Code:
-    """Return code in which instructions with a membermask order memory among their lanes, as `bar.warp.sync` does."""
+    """Return compiled code in which instructions with a membermask order memory among lanes, like `bar.warp.sync`."""
     return tuple(_block(program, block) for block in code)
 
 

@@ -52,7 +52,7 @@ class RacingLoads:
         step, last, own = race.step, race.last, race.step.entries[race.bad]
         if step.pc in self.pcs and step.kind in {"read", "strong-read"}:
             self._add(step.pc, own[:, WARP], own[:, MASK])
-        # One last-access record may stand for reads of several lanes; a lane does not race with itself.
+        # A last-access record may cover reads of several lanes; a lane does not race with itself.
         others = np.where(last[:, WARP] == own[:, WARP], last[:, MASK] & ~own[:, MASK], last[:, MASK])
         for pc in self.pcs.intersection(np.unique(last[:, PC]).tolist()):
             here = last[:, PC] == pc
@@ -63,7 +63,7 @@ class RacingLoads:
             self.lanes[pc, warp] = self.lanes.get((pc, warp), 0) | mask & 0xFFFFFFFF
 
     def of_wave(self, pc: int, first_warp: int, height: int) -> NDArray[np.bool_]:
-        """Return which lanes of a wave's warps execute a racing load at `pc`, `[height, 32]`."""
+        """Return which lanes of a wave's warps execute a racing load at `pc`, `[warps, 32]`."""
         masks = [self.lanes.get((pc, first_warp + warp), 0) for warp in range(height)]
         return booleans_of(np.array(masks, np.int64))
 
@@ -100,7 +100,7 @@ class Following:
     pcs: frozenset[int]
 
     def code(self, code: Code) -> Code:
-        """Return code in which racing loads return undefined bits and instructions with effects report uses of them."""
+        """Return compiled code in which racing loads return undefined bits, and uses of these bits are reported."""
         found = selections(self.program, self.slices.branches)
         of_branch = {each.pc: each for each in found}
         return tuple(
@@ -134,7 +134,7 @@ class Following:
 
 
 def _leaving(operands: Operands, action: Action, loads: RacingLoads, first_warp: Callable[[], int]) -> Action:
-    """Return a load's step that also makes the results undefined in the racing lanes."""
+    """Return an action that executes a load and makes its results undefined in the racing lanes."""
     pairs = zip(operands.elements(operands.named("d")), operands.types("d"), strict=True)
     registers = [each for each in (operands.carried(*pair) for pair in pairs) if each is not None]
     origin = Origin("uninitialized-register", "value of a racing load", operands.pc, "")

@@ -48,7 +48,7 @@ class Number:
     leaves: Numbers
 
     def spread(self, height: int) -> Number:
-        """Return this value number with its arrays broadcast to `[height, 32]`."""
+        """Return this value number with its arrays broadcast to all lanes of `height` warps."""
         shape = (height, 32)
         strict, exact = np.broadcast_to(self.strict, shape), np.broadcast_to(self.exact, shape)
         return Number(strict, exact, np.broadcast_to(self.level, shape), np.broadcast_to(self.leaves, shape))
@@ -81,7 +81,7 @@ def highest(numbers: Sequence[Number]) -> NDArray[np.uint8]:
 
 
 def chosen(condition: Mask, by: Number, one: Number, other: Number) -> Number:
-    """Return the value number of `condition ? one : other`, mixed with the condition's (`by`) if data-dependent."""
+    """Return the value number of `condition ? one : other`; a condition that depends on data is mixed in (`by`)."""
     taken, depends = where(condition, one, other), by.level >= DATA
     if not depends.any():
         return taken

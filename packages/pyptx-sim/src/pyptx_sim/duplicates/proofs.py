@@ -51,7 +51,7 @@ _ONE_COPY: Final = "predicate the store to one thread: the last store depends on
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A completed launch: its machine, race checker and schedule; `compile` returns code for a fixed schedule."""
+    """A completed launch: its machine, race checker and schedule; `compile` compiles it for a fixed schedule."""
 
     machine: Machine
     checker: RaceChecker
@@ -214,7 +214,7 @@ def settle(launches: Sequence[Watched], rerun: Rerun) -> None:
 
 
 def _order(cases: Sequence[_Case], rerun: Rerun) -> None:
-    """Downgrade `mbarrier-inval` findings if `.sync` instructions order the mbarrier's last use before the inval."""
+    """Downgrade `mbarrier-inval` findings if `.sync` instructions order an mbarrier's uses before mbarrier.inval."""
     machines: list[Machine] = []
 
     def prepare(index: int, machine: Machine, checker: RaceChecker) -> None:

@@ -114,7 +114,7 @@ class _Parted:
 
 
 def branching(operands: Operands, following: int, selection: Selection) -> Terminator:
-    """Return the terminator of the branch of `selection`; it also records the lanes with an undefined condition."""
+    """Return the terminator for a branch that also records the lanes with an undefined condition."""
     terminator = compile_bra(operands.unchecked(), following)
 
     def end(wave: Wave, group: Group) -> int | None:
@@ -126,7 +126,7 @@ def branching(operands: Operands, following: int, selection: Selection) -> Termi
 
 
 def meeting(action: Action, met: Sequence[Selection]) -> Action:
-    """Return a block's first step that also marks the registers written since the branches `met` as undefined."""
+    """Return an action that marks registers written since the branches `met` as undefined, then executes `action`."""
 
     def step(wave: Wave, lanes: Lanes) -> None:
         for each in met:
@@ -137,7 +137,10 @@ def meeting(action: Action, met: Sequence[Selection]) -> Action:
 
 
 def meeting_end(terminator: Terminator, met: Sequence[Selection]) -> Terminator:
-    """Return a terminator that marks registers written since the branches `met` as undefined: the block has no step."""
+    """Return a terminator that first marks registers written since the branches `met` as undefined.
+
+    It is for a block without other instructions; otherwise the first instruction marks them (`meeting`).
+    """
 
     def end(wave: Wave, group: Group) -> int | None:
         for each in met:

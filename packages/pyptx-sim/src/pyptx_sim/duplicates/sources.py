@@ -53,7 +53,10 @@ class SourceValue:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Source operand of type `ptx_type`; `other`: hash for a part or the negation of `register`, else None."""
+    """Source operand of type `ptx_type`, read from `register` or an immediate.
+
+    `other`, for an operand that is a part or the negation of `register`, is a hash mixed into the value number.
+    """
 
     read: Reader
     ptx_type: str
@@ -84,7 +87,7 @@ def source(operands: Operands, operand: Operand, ptx_type: str) -> Source:
     """Return a source that reads `operand` as `ptx_type`."""
     given = operands.unchecked()
     if not isinstance(operand, Register | Immediate | Negated | Unary | Sink) and given.register(operand) is None:
-        name = np.full((1, 1), name_number(operand))  # hash of a variable's address
+        name = np.full((1, 1), name_number(operand))  # value number of an address: a hash of the variable's name
         return Source(lambda _wave, _lanes: name, ptx_type, None, None, FIXED)
     read, other = given.read(operand, ptx_type), None
     inner = operand

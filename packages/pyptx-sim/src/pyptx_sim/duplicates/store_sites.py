@@ -40,8 +40,8 @@ def stores_values(program: Program, pc: int) -> bool:
 class StoreSite:
     """A store whose values get value numbers: its sources, the bytes of each element, and the bytes per address.
 
-    `gather` maps the sources' values in all lanes, `[sources, height, 32]`, to the elements stored at each lane's
-    address, `[elements, height, 32]`. `parts` is the bit offset of each element in its source register.
+    `gather` maps the sources' values in all lanes, `[sources, warps, 32]`, to the elements stored at each lane's
+    address, `[elements, warps, 32]`. `parts` is the bit offset of each element in its source register.
     """
 
     sources: tuple[Source, ...]
@@ -71,7 +71,7 @@ class StoreSite:
         return cls(given, -(-move.stored // 8), ROW, parts, lambda held: held[registers, :, holders].swapaxes(1, 2))
 
     def numbers(self, wave: Wave, lanes: Lanes) -> tuple[NDArray[Any], ...]:
-        """Return a store's strict numbers, exact numbers, masks of unknown inputs, and leaves, `[height, 32]` each."""
+        """Return a store's strict and exact numbers, whether an input is unknown, and leaves, `[warps, 32]` each."""
         given = [each(wave, lanes).number for each in self.sources]
         size = np.full((1, 1), self.size, np.uint64)
 
@@ -83,7 +83,7 @@ class StoreSite:
 
 
 def _held(wave: Wave, lanes: Lanes, arrays: list[NDArray[Any]]) -> NDArray[Any]:
-    """Return `[sources, height, 32]` arrays for all warps of a wave, from arrays for the warps of `lanes`."""
+    """Return arrays for all warps of a wave, `[sources, warps, 32]`, from arrays for the warps of `lanes`."""
     held = np.zeros((len(arrays), wave.height, WARP), arrays[0].dtype)
     for each, values in zip(held, arrays, strict=True):
         each[lanes.row_numbers()] = values

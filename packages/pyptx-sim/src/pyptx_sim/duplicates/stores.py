@@ -81,11 +81,11 @@ class StoredNumbers(Observer):
     # --- instrumented code ----------------------------------------------------------------------
 
     def around(self, block: Block) -> Block:
-        """Return a block whose steps also compute the value numbers of stored values."""
+        """Return a basic block whose stores also compute the value numbers of the stored values."""
         return replace(block, steps=tuple((pc, self._numbered(pc, action)) for pc, action in block.steps))
 
     def _numbered(self, pc: int, action: Action) -> Action:
-        """Return a store's step that first computes the value numbers of the stored values."""
+        """Return an action that computes the value numbers of a store's values, then executes the store."""
         site = self._sites.get(pc)
         if site is None:
             return action

@@ -49,7 +49,7 @@ class Tracker:
     versions: Versions
 
     def step(self, pc: int, action: Action) -> Action:
-        """Return an instruction's step that also computes the value numbers of results in `slots`."""
+        """Return an instruction's action that also computes the value numbers of results in `slots`."""
         if self.slots.isdisjoint(self.slice.uses[pc].written):
             return action
         operands = Operands(self.program, self.program.sites[pc], checked=False)
@@ -70,7 +70,7 @@ class Tracker:
 
 
 def tracked(program: Program, code: Code, slices: Slice, slots: frozenset[int], versions: Versions) -> Code:
-    """Return code that also computes the value numbers of the registers in `slots`."""
+    """Return compiled code that also computes the value numbers of the registers in `slots`."""
     tracker = Tracker(program, slices, slots, versions)
     branches = {branch.pc: branch for branch in slices.branches}
     joins: dict[int, list[Branch]] = {}
@@ -98,7 +98,10 @@ def _block(tracker: Tracker, block: Block, branches: Mapping[int, Branch], joine
 
 @dataclass(frozen=True, slots=True)
 class _Numbered:
-    """Numbering function, result registers and guard of an instruction; `keeps`: `FIXED` results keep exact numbers."""
+    """Numbering function, result registers and guard of an instruction.
+
+    `keeps`: a `FIXED` result keeps its exact number, which is otherwise replaced by a hash of the value.
+    """
 
     numbering: Numbering
     results: Sequence[RegisterBinding | None]

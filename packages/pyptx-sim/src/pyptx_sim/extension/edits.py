@@ -69,7 +69,10 @@ def drop(site: MutationSite) -> Iterator[Change]:
 
 
 def drop_with(distance: int, *opcode: str) -> Edit:
-    """Remove the instruction and that `distance` statements later, if the latter's opcode starts with `opcode`."""
+    """Remove the instruction and the instruction `distance` statements later.
+
+    No change if the opcode of the later instruction does not start with `opcode`.
+    """
 
     def edit(site: MutationSite) -> Iterator[Change]:
         other = site.neighbor(distance)
@@ -121,7 +124,10 @@ def _written(text: str) -> Operand:
 
 
 def _retry(site: MutationSite) -> tuple[int, Instruction] | None:
-    """Return the branch that retries a wait, and its body index: `@!p bra WAIT`, or the branch after `@p bra DONE`."""
+    """Return the branch that retries a wait, preceded by its index in `MutationSite.body`.
+
+    The branch is `@!p bra WAIT`, or follows `@p bra DONE`.
+    """
     done = site.instruction.operands[0]
     branch = site.neighbor(1)
     if branch is None or branch.opcode[0] != "bra" or branch.guard is None:

@@ -98,7 +98,7 @@ class AsyncIssue:
         """Cancel the launch of a cluster of the grid that has not started; for use in `move`.
 
         Return `%ctaid` (x, y, z) of the cluster's first CTA; None if no cluster is left or the schedule refuses the
-        request. The instruction's step must have `cancels_launches`.
+        request. The `InstructionSemantics` of the instruction must set `cancels_launches`.
         """
         return self.wave.machine.cancel_launch()
 

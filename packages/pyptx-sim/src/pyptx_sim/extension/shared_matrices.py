@@ -131,7 +131,7 @@ def _distinct(matrices: Sequence[Located]) -> tuple[tuple[SharedMatrix, ...], In
     """Return the distinct matrices and, per given matrix, its index among these and the arena offset of its CTA."""
     blocks = np.array([block for _, block in matrices], np.int64)
     one = matrices[0][0]
-    if all(matrix is one for matrix, _ in matrices):  # avoids hashing
+    if all(matrix is one for matrix, _ in matrices):  # one object: no need to compare by hash
         return (one,), np.zeros(len(matrices), np.int64), blocks
     numbers: dict[SharedMatrix, int] = {}
     which = [numbers.setdefault(matrix, len(numbers)) for matrix, _ in matrices]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def tell_waited(wave: Wave, kind: GroupKind, warps: IntArray, masks: Mask) -> None:
-    """Notify observers of the groups that lanes have waited for."""
+    """Notify observers of the async-groups of `kind` that the lanes `masks` of `warps` have waited for."""
     if wave.machine.observers.active:
         groups = wave.groups_of(kind)
         wave.machine.observers.waited(kind, warps, masks, groups.done[warps], groups.read[warps])
@@ -43,7 +43,7 @@ def tell(
     *,
     proxy: Proxy | None = None,
 ) -> None:
-    """Notify observers of asynchronous operations of `threads`: (warps, lanes, group numbers)."""
+    """Notify observers of asynchronous operations issued by `threads`, arrays (warps, lanes, async-group numbers)."""
     warps, lanes, groups = threads
     work = AsyncOperations(
         item_id=item_id, pc=wave.pc, kind=kind, proxy=proxy, warps=warps, lanes=lanes, groups=groups, touches=touches

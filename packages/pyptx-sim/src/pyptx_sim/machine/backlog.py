@@ -11,18 +11,18 @@ if TYPE_CHECKING:
 
 
 class Backlog:
-    """Clusters that have not been launched, as numbers in launch order.
+    """Clusters that have not been launched, by their numbers in launch order.
 
-    `most`: maximum number of clusters that are resident together. Unless the launch specifies a number (`said`),
-    fewer clusters of a `cancellable` grid are resident, so that some remain to be canceled: a quarter of all, or a
-    number that a random schedule draws for each wave. A random schedule also refuses some requests although clusters
-    remain, like a device that needs the space for another grid.
+    `most`: maximum number of clusters that are resident together. In a grid whose CTAs can cancel launches
+    (`cancellable`), fewer are resident unless the launch specifies their number (`said`), so that some remain to be
+    canceled: a quarter of all, or a number that a random schedule draws for each wave. A random schedule also refuses
+    some cancellation requests although clusters remain, like a device that needs the space for another grid.
     """
 
     def __init__(
         self, clusters: int, most: int, *, cancellable: bool, said: bool, random: np.random.Generator | None
     ) -> None:
-        """Start with all clusters of a grid."""
+        """Start with all `clusters` of a grid; `random` is the generator of a random schedule, if there is one."""
         self._left = list(range(clusters))
         self._all = clusters
         self._most = most
@@ -35,7 +35,7 @@ class Backlog:
         return len(self._left)
 
     def launch(self) -> IntArray:
-        """Remove and return the clusters of the next wave."""
+        """Remove and return the clusters of the next wave (the CTAs that become resident together)."""
         count = self._count()
         launched, self._left = self._left[:count], self._left[count:]
         return np.array(launched, np.int64)

@@ -1,7 +1,7 @@
-"""Register values kept as whole matrices, and written to the registers when asynchronous operations complete.
+"""Accumulators stored as whole matrices, and written to the registers when asynchronous operations complete.
 
-A matrix distributed over the registers of several warps is computed as one matrix. Repeated accumulation reuses that
-matrix while the registers hold the values last written from it. It then does not gather the elements from registers.
+A matrix whose elements are in registers of several warps is computed as one array. Repeated accumulation reuses that
+array, without gathering the elements from registers, while the registers have the values last written from the array.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["DeferredMatrix", "DeferredRegisters"]
 
 
 class DeferredRegisters:
-    """Deferred matrices of one wave, by the registers that hold them."""
+    """Matrices of one wave that are written to registers late (`DeferredMatrix`), by the slots of these registers."""
 
     __slots__ = ("_changed", "_known", "_wave")
 
@@ -34,7 +34,7 @@ class DeferredRegisters:
         wave.engine.when_completed(self.flush)
 
     def matrix(self, slots: tuple[int, ...], distribution: Distribution, warps: IntArray) -> DeferredMatrix:
-        """Return the matrices in registers `slots`, one per unit (group of warps); `warps[i]` are unit i's warps."""
+        """Return the matrices in registers `slots`, one per unit (warps that share one); `warps[i]`: unit i's warps."""
         known = self._known.get(slots)
         if known is None or known.distribution is not distribution:
             self.flush()
@@ -42,7 +42,7 @@ class DeferredRegisters:
         return known
 
     def set(self, matrix: DeferredMatrix, units: IntArray, values: Array) -> None:
-        """Set the matrices of the units with indices `units`; `flush` writes them to the registers."""
+        """Set the matrices of `units` (indices); the next `flush` writes them to the registers."""
         matrix.put(units, values)
         if not any(each is matrix for each in self._changed):
             self._changed.append(matrix)
@@ -55,10 +55,10 @@ class DeferredRegisters:
 
 
 class DeferredMatrix:
-    """Matrices in one set of registers: one for each unit (group of warps that hold one matrix) of the wave."""
+    """Matrices in one set of registers: one for each unit (warps that share one matrix) of the wave."""
 
     def __init__(self, wave: Wave, slots: tuple[int, ...], distribution: Distribution, warps: IntArray) -> None:
-        """Start without matrices gathered from the registers."""
+        """Start with no matrix gathered from the registers."""
         self.distribution = distribution
         self._wave = wave
         self._slots = slots
@@ -71,7 +71,7 @@ class DeferredMatrix:
         self._written: list[Array] | None = None
 
     def values(self, units: IntArray) -> Array:
-        """Return the matrices of `units` as raw elements, `[units, size]`."""
+        """Return the matrices of `units` as raw bits, `[units, elements]`, gathered from registers if needed."""
         self._forget_stale()
         missing = units[~self._known[units]]
         if len(missing):
@@ -79,13 +79,13 @@ class DeferredMatrix:
         return self._values[units]
 
     def put(self, units: IntArray, values: Array) -> None:
-        """Set the matrices of `units`."""
+        """Set the matrices of `units`, without writing them to the registers."""
         self._forget_stale()
         self._values[units] = values.reshape(len(units), -1).view(self._bits)
         self._known[units] = self._changed[units] = True
 
     def flush(self) -> None:
-        """Write changed matrices to the registers."""
+        """Write the matrices that changed since the last flush to the registers."""
         units = np.flatnonzero(self._changed)
         self._changed[:] = False
         starts = np.arange(len(units)) * self.distribution.size

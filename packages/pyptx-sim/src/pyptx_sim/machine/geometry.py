@@ -1,4 +1,4 @@
-"""Positions of the threads of a wave in the grid."""
+"""Positions, in the grid, of the threads of a wave (the CTAs that are resident together)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Extent: TypeAlias = tuple[int, int, int]
 _MAX_CLUSTER = 16
 _MAX_THREADS = 1024
 
-# Device that decides how many CTAs are resident: an H200, its number of SMs and the limits of each SM.
+# Device that the number of resident CTAs is modeled on: an H200, with its number of SMs and the limits of an SM.
 # CUDA C++ Programming Guide: "Compute Capabilities", table of technical specifications.
 MULTIPROCESSORS = 132
 MOST_WARPS = 64
@@ -38,7 +38,7 @@ SHARED_UNIT = 128  # allocation granularity of shared memory, in bytes
 def extent_of(value: int | Sequence[int], what: str, least: int = 1) -> Extent:
     """Return one to three counts as (x, y, z), padded with 1; raise LaunchError unless all are integers >= `least`.
 
-    A grid without CTAs is valid only in a launch with an empty array; such a launch does nothing.
+    `least` is 0 only for the grid of a launch with an empty array, which does nothing.
     """
     counts = tuple(value) if isinstance(value, Iterable) else (value,)
     if not 1 <= len(counts) <= 3 or not all(_is_count(count, least) for count in counts):
@@ -139,7 +139,7 @@ class Configuration:
 
 @dataclass(frozen=True, slots=True)
 class WaveWarpgroups:
-    """Complete warpgroups of a wave: `warps` of each, `[warpgroups, 4]`, and `cta`, the CTA slot of each.
+    """Complete warpgroups of a wave: `warps`, `[warpgroups, 4]`, and `cta`, the index of each one's CTA in the wave.
 
     `of`: the warpgroup of each warp, -1 for warps of an incomplete warpgroup.
     """
@@ -156,7 +156,7 @@ class WaveWarpgroups:
 
 @dataclass(frozen=True, eq=False)
 class Geometry:
-    """Geometry of the CTAs of one wave, given by the numbers of their clusters in launch order."""
+    """Positions of the CTAs, warps and threads of one wave, whose clusters are given by numbers in launch order."""
 
     launch: Configuration
     clusters: IntArray
@@ -168,7 +168,7 @@ class Geometry:
 
     @cached_property
     def numbers(self) -> IntArray:
-        """Number of each CTA in launch order, which is cluster by cluster."""
+        """Launch-order number, in the grid, of each CTA of the wave; launch order is cluster by cluster."""
         size = self.launch.cluster_size
         return (self.clusters[:, None] * size + np.arange(size, dtype=np.int64)).reshape(-1)
 
@@ -179,7 +179,7 @@ class Geometry:
 
     @cached_property
     def cta(self) -> IntArray:
-        """CTA slot (from 0 in the wave) of each warp."""
+        """CTA slot of each warp: the index of its CTA in the wave, from 0."""
         return np.repeat(np.arange(self.ctas, dtype=np.int64), self.launch.warps_per_cta)
 
     @cached_property
@@ -198,12 +198,12 @@ class Geometry:
 
     @cached_property
     def thread(self) -> IntArray:
-        """Linear thread number in the CTA of each lane, `[height, 32]`."""
+        """Linear number of each lane's thread in its CTA, `[height, 32]`."""
         return self.warp[:, None] * WARP + np.arange(WARP, dtype=np.int64)
 
     @cached_property
     def threads(self) -> Mask:
-        """Whether each lane is a thread of the CTA, `[height, 32]`."""
+        """Whether each lane has a thread, `[height, 32]`; false past the CTA's last thread in a partial warp."""
         return self.thread < volume(self.launch.block)
 
     @cached_property
@@ -232,7 +232,7 @@ class Geometry:
         return x, y, z
 
     def thread_name(self, warp: int, lane: int) -> str:
-        """Return the CUDA name of a thread: its thread index and its CTA."""
+        """Return the CUDA name of a lane's thread: `thread (33, 0, 0) of CTA (1, 0, 0)`."""
         number = int(self.thread[warp, lane])
         x, y, _ = self.launch.block
         cta = self.cta_name(int(self.cta[warp]))
@@ -243,5 +243,5 @@ class Geometry:
         return f"warp {int(self.warp[warp])}, {self.cta_name(int(self.cta[warp]))}"
 
     def cta_name(self, slot: int) -> str:
-        """Return the CUDA name of the CTA of a slot: `CTA (1, 0, 0)`."""
+        """Return the CUDA name of the CTA with index `slot` in the wave: `CTA (1, 0, 0)`."""
         return f"CTA {tuple(int(axis[slot * self.launch.warps_per_cta]) for axis in self.ctaid)}"

@@ -2,7 +2,8 @@
 
 The prerequisite grid is the previous grid in the stream. A dependent grid starts after every CTA of its prerequisite
 grid has executed `griddepcontrol.launch_dependents` or has exited. `griddepcontrol.wait` returns after the prerequisite
-grid has completed. Earlier grids may still run then, if no thread of the prerequisite grid has waited for them.
+grid has completed. Grids before the prerequisite grid may still run then, if none of its
+threads has waited for them.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _PACES: Final = 8
 
 
 class Grids:
-    """Dependencies between a grid and its prerequisite and dependent grids; also `griddepcontrol.wait`'s `Stall`."""
+    """Dependencies of a grid on its prerequisite grid; also the `Stall` (condition) of `griddepcontrol.wait`."""
 
     name = "the prerequisite grid"
     help: str | None = None
@@ -44,7 +45,7 @@ class Grids:
         self._seen = self._foreign = self._before = 0
 
     def launched_behind(self, before: Machine) -> None:
-        """Make `before` the prerequisite grid; this grid may start once every CTA of `before` has released it."""
+        """Make `before` the prerequisite grid; this grid may start once `before.grids.dependents_may_start`."""
         self.before = before
         self._machine.observers.launched_behind(before.observers)
 
@@ -66,7 +67,7 @@ class Grids:
 
     @property
     def dependents_may_start(self) -> bool:
-        """Whether every CTA has executed `griddepcontrol.launch_dependents` or has exited."""
+        """Whether every CTA of this grid has executed `griddepcontrol.launch_dependents` or has exited."""
         wave = self._wave
         if self.ended:
             return True
@@ -75,21 +76,21 @@ class Grids:
         return not (wave.running_ctas & ~self._released).any()
 
     def wave_started(self, wave: Wave) -> None:
-        """Start a wave of CTAs that have not executed `griddepcontrol.launch_dependents`."""
+        """Record that `wave` starts; none of its CTAs has executed `griddepcontrol.launch_dependents`."""
         if self._wave is not None:
             self._before = self.changes + 1
         self._wave, self._released = wave, np.zeros(wave.geometry.ctas, np.bool_)
         self._foreign = 0
 
     def release(self, warps: IntArray) -> None:
-        """Record `griddepcontrol.launch_dependents` for the CTAs of these warps."""
+        """Record that the CTAs of `warps` have executed `griddepcontrol.launch_dependents`."""
         assert self._wave is not None  # noqa: S101 - its warps are running
         self._released[self._wave.geometry.cta[warps]] = True
 
     # --- waiting --------------------------------------------------------------------------------
 
     def wait(self, wave: Wave, ids: IntArray) -> bool:
-        """Stall warp splits until the prerequisite grid is complete; return False if it is complete."""
+        """Stall warp splits `ids` until the prerequisite grid is complete; return False if it is already complete."""
         if self.prerequisite_runs:
             wave.stall(ids, self)
             return True
@@ -97,7 +98,7 @@ class Grids:
         return False
 
     def go_on(self) -> None:
-        """Resume the waiting warp splits if the prerequisite grid is complete."""
+        """Resume the warp splits that wait for the prerequisite grid, if that grid is complete."""
         wave = self._wave
         if wave is None or self.before is None or self.prerequisite_runs:
             return
@@ -123,7 +124,7 @@ class Grids:
         return 0 if self._wave is None else self._before + self._wave.version - self._foreign
 
     def notice(self, changes: int) -> None:
-        """Wake threads that poll memory if other grids have changed memory."""
+        """Resume polling threads if the change count of the other grids, `changes`, has increased."""
         if self._wave is not None and changes != self._seen:
             self._wave.version += 1
             self._foreign += 1
@@ -133,8 +134,8 @@ class Grids:
 def run_in_order(machines: Sequence[Machine], seed: int) -> bool:
     """Run grids in stream order; dependent grids may overlap prerequisite grids. Return False after a deadlock report.
 
-    Overlapping grids take steps in turn with seed 0, in random order with any other seed. With `delay_async`, a
-    prerequisite grid runs only when its dependent grids cannot continue.
+    Overlapping grids alternate after each scheduler step with seed 0, at random with any other seed. With
+    `delay_async`, a prerequisite grid runs only when its dependent grids cannot continue.
     """
     with np.errstate(all="ignore"):
         if not _Stream(machines, seed).run():
@@ -145,7 +146,7 @@ def run_in_order(machines: Sequence[Machine], seed: int) -> bool:
 
 
 class _Stream:
-    """Grids in stream order; `_running` has the step iterator of each running grid, by its number."""
+    """Grids in stream order; `_running` maps a running grid's number to its iterator over scheduler steps."""
 
     def __init__(self, machines: Sequence[Machine], seed: int) -> None:
         self._machines = machines
@@ -169,7 +170,7 @@ class _Stream:
         return True
 
     def _pick(self, able: list[int], turn: int) -> int:
-        """Return the grid that takes the next step; in a random schedule, a higher pace makes a grid likelier."""
+        """Return the number of the grid that runs next; in a random schedule, a higher pace makes a grid likelier."""
         if len(able) == 1:
             return able[0]
         if self._machines[0].delay_async:
@@ -179,7 +180,7 @@ class _Stream:
         return able[int((self._random.random(len(able)) * self._paces[able]).argmax())]
 
     def _advance(self, number: int) -> bool:
-        """Step a grid or, if it cannot continue, the latest earlier grid that can; return False after a deadlock."""
+        """Run one scheduler step of grid `number`, or of the latest earlier grid that can continue; False: deadlock."""
         for at in sorted((each for each in self._running if each <= number), reverse=True):
             machine, others = self._machines[at], [each for each in self._running if each != at]
             machine.grids.go_on()

@@ -1,4 +1,4 @@
-"""Active lanes of one step, and operations on per-lane arrays."""
+"""Active lanes of an executed instruction, and operations on per-lane arrays."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WARP = 32
 
 @lru_cache(maxsize=64)
 def all_lanes(height: int) -> Mask:
-    """Return a read-only mask of `height` full warps."""
+    """Return a read-only mask, `[height, 32]`, that is true for all lanes."""
     mask = np.ones((height, WARP), np.bool_)
     mask.flags.writeable = False
     return mask
@@ -48,7 +48,7 @@ def _one_lane(lane: int) -> tuple[Mask, tuple[IntArray, IntArray]]:
 
 
 def lane_names(mask: Mask) -> str:
-    """Return the lanes of a mask, `[32]`, for messages: `lane 3`, `lanes 0, 4-7`."""
+    """Return the lanes for which a mask, `[32]`, is true, as text for messages: `lane 3`, `lanes 0, 4-7`."""
     lanes: list[int] = np.flatnonzero(mask).tolist()
     return f"{'lane' if len(lanes) == 1 else 'lanes'} {in_ranges(lanes)}"
 
@@ -65,11 +65,11 @@ def in_ranges(numbers: Iterable[int]) -> str:
 
 
 class Lanes:
-    """Active lanes of one step: rows (warps) of the wave, and a mask over them.
+    """Active lanes of an executed instruction: rows (warps of the wave), and a mask over their lanes.
 
-    `rows` None means every row of the wave; the mask then excludes dead warps. `mask`, bool `[height, 32]`; None means
-    every lane of these rows. `whole`: all live lanes of the wave are active, so registers may be replaced instead of
-    merged (the contents of dead lanes do not matter).
+    `rows` None means every row of the wave; the mask then excludes dead warps. `mask` is bool `[height, 32]`; None
+    means every lane of these rows. `whole`: all live lanes of the wave are active, so registers may be replaced instead
+    of merged (the contents of dead lanes do not matter).
     """
 
     __slots__ = ("_active", "height", "mask", "rows", "whole")
@@ -84,7 +84,7 @@ class Lanes:
 
     @classmethod
     def of_thread(cls, warp: int, lane: int) -> Lanes:
-        """Return active lanes that consist of one lane of a warp."""
+        """Return a `Lanes` whose only active lane is `lane` of `warp`."""
         mask, active = _one_lane(lane)
         one = cls(np.array([warp], np.int64), mask, 1, whole=False)
         one._active = active
@@ -92,7 +92,7 @@ class Lanes:
 
     @property
     def active(self) -> tuple[IntArray, IntArray]:
-        """Active lanes in order, as (positions among the rows of this step, lane numbers)."""
+        """Active lanes in order, as two arrays: row index and lane number."""
         if self._active is None:
             self._active = every_lane(self.height) if self.mask is None else _places(self.mask)
         return self._active
@@ -108,11 +108,11 @@ class Lanes:
         return self.height * WARP if self.mask is None else int(np.count_nonzero(self.mask))
 
     def warps(self, positions: IntArray) -> IntArray:
-        """Return the warp numbers in the wave for `positions` in the rows of this step."""
+        """Return the numbers, in the wave, of the warps with row indices `positions`."""
         return positions if self.rows is None else self.rows[positions]
 
     def row_numbers(self) -> IntArray:
-        """Return the numbers of the warps that execute this step, one per row."""
+        """Return the number, in the wave, of each row's warp."""
         return np.arange(self.height, dtype=np.int64) if self.rows is None else self.rows
 
     def active_rows(self) -> IntArray:
@@ -129,7 +129,7 @@ class Lanes:
         return (rows, mask) if some.all() else (rows[some], mask[some])
 
     def select(self, per_warp: Array) -> Array:
-        """Return the rows for this step's warps from an array with one row per warp, or a single row for all warps."""
+        """Return these lanes' rows of an array that has one row per warp of the wave, or a single row for all warps."""
         return per_warp if self.rows is None or per_warp.shape[0] == 1 else per_warp.take(self.rows, axis=0)
 
     def narrowed(self, condition: Mask) -> Lanes | None:
@@ -158,7 +158,7 @@ def distinct(values: IntArray) -> IntArray:
 
 
 def broadcast(values: Array, shape: tuple[int, ...]) -> Array:
-    """Return a read-only broadcast of values to a shape; for a single value ten times as fast as NumPy."""
+    """Return `values` broadcast to `shape`, read-only; for a single value ten times as fast as `np.broadcast_to`."""
     if values.shape == shape:
         return values
     if values.size != 1:
@@ -184,7 +184,7 @@ def spread(picked: Array, positions: IntArray, lanes: IntArray, height: int) -> 
 
 
 def by_warp(warps: IntArray, lanes: IntArray) -> tuple[IntArray, Mask]:
-    """Return the distinct warps of some threads in ascending order, and the lane mask of each warp."""
+    """Return the distinct `warps` of threads in ascending order, and a mask of each warp's lanes among the threads."""
     if len(warps) > 1 and bool((warps[1:] > warps[:-1]).all()):
         each: Mask = lanes[:, None] == np.arange(WARP)
         return warps, each
@@ -205,7 +205,7 @@ def united(warps: IntArray, masks: Mask) -> tuple[IntArray, Mask]:
 
 
 def merged(old: Array | None, value: Array, lanes: Lanes, height: int) -> Array:
-    """Return a register, `[height|1, 32|1]`, with the active lanes replaced by `value`."""
+    """Return register values `old`, `[height|1, 32|1]`, with the values of active lanes replaced by `value`."""
     dtype = value.dtype
     if old is None:
         old = np.zeros((1, 1), dtype)

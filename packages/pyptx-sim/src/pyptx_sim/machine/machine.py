@@ -1,4 +1,4 @@
-"""The machine: runs a program over a grid, wave by wave."""
+"""The machine: runs a program over a grid, wave by wave (a wave: CTAs that are resident together)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ WAVE_WARPS = 256
 # Warps of a wave if CTAs wait for each other: the resident warps of a whole GPU.
 RESIDENT_WARPS = MULTIPROCESSORS * MOST_WARPS
 
-# Number of basic blocks a group executes before the scheduler, livelock detection and the step limit run again.
+# Number of basic blocks that chosen warps execute before the scheduler, livelock detection and step limit run again.
 _CHAIN = 32
 
 
@@ -123,14 +123,14 @@ class Machine:
         return self._latest.geometry
 
     def arena(self, space: Space) -> Arena:
-        """Return the storage of a space; for a space of an extension, that of the current wave."""
+        """Return the arena (bytes) of a state space; for an extension's space, the arena of the current wave."""
         if space == "shared":
             return self._shared
         memories = self.memories if self._latest is None else self._latest.memories
         return memories[space].arena
 
     def describe(self, space: Space, offset: int) -> str:
-        """Return a symbolic address for an offset of an arena."""
+        """Return a symbolic address, such as `x[3]`, for an offset in the arena of `space`."""
         memory = self._latest.memories[space] if self._latest is not None else self.memories[space]
         return memory.describe_offset(offset)
 
@@ -140,9 +140,9 @@ class Machine:
         return self.program.where(pc) + (f"\n{user}" if user else "")
 
     def turns(self, random: np.random.Generator | None) -> Iterator[bool]:
-        """Run all waves and yield after every step of the scheduler: False if only other grids can continue.
+        """Run all waves; yield after every scheduler step: True, or False if only other grids can continue.
 
-        Afterwards, `stopped` is true if a deadlock was reported or the grid is `starved`.
+        Afterwards, `stopped` is true if a deadlock was reported, or if CTAs wait for unlaunched CTAs (`starved`).
         """
         self.backlog = self._all_clusters(random)
         while self.backlog and not self.stopped:
@@ -211,9 +211,9 @@ class Machine:
     def _give_up(self, wave: Wave) -> None:
         """Report warps that spin forever; if they may wait for CTAs that have not started, set `starved` instead.
 
-        CTAs that cancel other launches do not wait for unlaunched CTAs if all spinning warps wait at mbarriers of their
-        own wave. If the launch limits the resident CTAs and none of these has exited, no device would start another
-        CTA.
+        Two cases are reported although CTAs have not started. A kernel that cancels launches does not wait for
+        unlaunched CTAs if all spinning warps wait at mbarriers of their own wave. If the launch limits the resident
+        CTAs and none of these has exited, no device would start another CTA.
         """
         self.stopped = True
         splits, waits = wave.splits, wave.mbarriers.waits
@@ -225,7 +225,7 @@ class Machine:
             describe_deadlock(wave, self.code)
 
     def _execute(self, wave: Wave, block: Block, group: Group, scheduler: Scheduler) -> None:
-        """Execute blocks for `group` until its warp splits diverge, wait or exit, or other splits must run."""
+        """Execute basic blocks for `group` until its warp splits diverge, wait or exit, or other splits must run."""
         splits, lanes = wave.splits, group.lanes
         try:
             for _ in range(_CHAIN):

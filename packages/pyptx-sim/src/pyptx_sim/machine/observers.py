@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 _EVENTS: Final = tuple(name for name in vars(Observer) if name[0] != "_" and name != "launched_behind")
 _TOGETHER: Final = {"issued_together": "issued", "signalled_together": "signal"}
-"""Events for several items, each with the event that an observer receives per item unless it overrides the first."""
+"""Batched events, each with the single event that an observer receives per item if it does not override the batch."""
 
 
 class Observers(Observer):
-    """All observers of a run as one; each event goes to the observers that override it.
+    """Observer that forwards each event to the observers of a run that override the event's method.
 
     `active` is False without observers, so that callers need not prepare events.
     """
 
     def __init__(self, observers: Sequence[Observer]) -> None:
-        """Dispatch to `observers`."""
+        """Dispatch events to `observers`."""
         self.observers = tuple(observers)
         self.active = bool(observers)
         for event in _EVENTS:
@@ -36,11 +36,11 @@ class Observers(Observer):
                 setattr(self, event, handlers[0] if len(handlers) == 1 else _each(handlers))
 
     def beside(self, observer: Observer) -> Observers:
-        """Return a dispatcher to these observers and `observer`."""
+        """Return a dispatcher to the observers of this dispatcher and to `observer`."""
         return Observers([*self.observers, observer])
 
     def without(self, observer: Observer) -> Observers:
-        """Return a dispatcher to these observers without `observer`."""
+        """Return a dispatcher to the observers of this dispatcher except `observer`."""
         return Observers([each for each in self.observers if each is not observer])
 
     def launched_behind(self, before: Observer) -> None:
@@ -49,7 +49,10 @@ class Observers(Observer):
             own.launched_behind(other)
 
     def barriers(self, warps: IntArray, masks: Masks, keys: IntArray, pc: int) -> None:
-        """Emit one `barrier` event per distinct key, for the lanes of the warps with that key."""
+        """Emit one `barrier` event per distinct barrier key, for the lanes of the warps that synchronize there.
+
+        If each warp occurs once, a single event reports all keys.
+        """
         if not self.active:
             return
         if bool((warps[1:] > warps[:-1]).all()):
@@ -62,7 +65,7 @@ class Observers(Observer):
 
 
 def _hears(observer: Observer, event: str) -> bool:
-    """Return whether an observer overrides an event."""
+    """Return whether an observer overrides the method of an event."""
     if event in _TOGETHER and _hears(observer, _TOGETHER[event]):
         return True
     return getattr(type(observer), event) is not getattr(Observer, event)

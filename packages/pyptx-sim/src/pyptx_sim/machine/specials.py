@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyptx_sim.types import DType
 
 _AXES = {"x": 0, "y": 1, "z": 2}
-_UNUSED = "w"  # the fourth component of every vector, always zero
+_UNUSED = "w"  # the fourth component of every vector register, always zero
 _LANE = np.arange(WARP, dtype=np.uint64)[None]
 _ONE = np.uint64(1)
 
@@ -44,7 +44,7 @@ def _tid(geometry: Geometry, axis: int) -> Array:
     return index[:1] if geometry.launch.warps_per_cta == 1 else index
 
 
-# Special registers with components: value from the wave's geometry and an axis (0 for x).
+# Special registers with components: function from the wave's `Geometry` and an axis (0 for x) to the value.
 _VECTORS: dict[str, Callable[[Geometry, int], Array]] = {
     "tid": _tid,
     "ntid": lambda g, axis: _one(g.launch.block[axis]),
@@ -84,14 +84,14 @@ _RESERVED = {
     "reserved_smem_offset_1": SHARED_BASE // 2,
 }
 _CLOCKS = frozenset({"clock", "clock64", "clock_hi", "globaltimer", "globaltimer_lo", "globaltimer_hi"})
-# Manual: "%total_smem_size". First target with another granularity; granularity in bytes from it on, and before it.
+# Granularity of %total_smem_size: from sm_80 on 128 bytes, before 256 bytes. Manual: "%total_smem_size".
 _UNITS = (80, 128, 256)
-# Bytes that the value of each special register includes besides the CTA's own shared memory.
+# Bytes that each special register counts in addition to the CTA's own shared memory.
 _OWN = {"total_smem_size": 0, "aggr_smem_size": SHARED_BASE}
 
 
 def is_special(name: str) -> bool:
-    """Return whether `name` (with its `%`) is a special register of the machine."""
+    """Return whether `name` (with its `%`) is a PTX special register that the simulator supports."""
     base, _, axis = name[1:].partition(".")
     if axis:
         return base in _VECTORS and (axis in _AXES or axis == _UNUSED)
@@ -114,7 +114,7 @@ class Specials:
     __slots__ = ("_known", "_wave")
 
     def __init__(self, wave: Wave) -> None:
-        """Compute the special registers of `wave`."""
+        """Provide the special registers of `wave`."""
         self._wave = wave
         self._known: dict[tuple[str, DType], Array] = {}
 
@@ -145,9 +145,9 @@ class Specials:
         return _one(self._workspace().get(base, 0))  # %envreg and %pm: driver-defined, zero without a driver
 
     def _workspace(self) -> dict[str, int]:
-        """Return the registers that hold the high and the low word of the address of a cooperative grid's workspace.
+        """Return %envreg1 and %envreg2: the upper and lower half of the address of a cooperative grid's workspace.
 
-        `cooperative_groups::this_grid()` of CUDA 13 reads the address from them (docs/internals/compilers.md).
+        `cooperative_groups::this_grid()` of CUDA 13 reads it from these registers (docs/internals/compilers.md).
         """
         machine = self._wave.machine
         offset = machine.program.workspace
@@ -157,7 +157,7 @@ class Specials:
         return {"envreg1": address >> 32, "envreg2": address & 0xFFFFFFFF}
 
     def _allocated(self) -> int:
-        """Return the bytes of shared memory of a CTA, rounded up to the allocation granularity."""
+        """Return the size of a CTA's shared memory in bytes, rounded up to the allocation granularity."""
         machine = self._wave.machine
         first, unit, before = _UNITS
         number = find_target(machine.program.target).number

@@ -1,4 +1,4 @@
-"""Warp splits that are stalled on a condition of an extension."""
+"""Warp splits (lanes of a warp at one instruction) that wait for a condition of an extension."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Stalled"]
 
 
 class Stalled:
-    """Warp splits of a wave that are stalled on one condition: split i is lanes `masks[i]` of `warps[i]`.
+    """Warp splits of a wave that wait for one condition (`Stall`): split i is lanes `masks[i]` of warp `warps[i]`.
 
     A warp whose lanes have diverged may have several entries.
     """
@@ -42,19 +42,19 @@ class Stalled:
         return self._wave.splits.mask[self._ids]
 
     def chosen(self, which: Mask) -> Stalled:
-        """Return the warp splits that `which` selects."""
+        """Return the warp splits that the mask `which` selects."""
         return Stalled(self._wave, self._ids[which])
 
     def of_lanes(self, masks: Mask) -> Stalled:
-        """Return warp splits of the lanes `masks`; the other lanes stay stalled in splits of their own."""
+        """Return warp splits with only the lanes `masks`; the other lanes continue to wait in separate splits."""
         return Stalled(self._wave, self._wave.splits.taken_out(self._ids, masks))
 
     def resume(self) -> None:
-        """Resume the warp splits."""
+        """Make these warp splits ready to run again."""
         self._wave.resume(self._ids)
 
     def acquire(self, owner: KeyOwner, key: Hashable = None, phase: int = 0) -> None:
-        """Acquire, in all lanes, the releases at an owner's `key` in a phase (`ExecutionContext.release`)."""
+        """Acquire, in all these lanes, what `ExecutionContext.release` released with the same owner, key and phase."""
         wave, splits = self._wave, self._wave.splits
         if wave.machine.observers.active and len(self._ids):
             pc = int(splits.site[self._ids[0]])

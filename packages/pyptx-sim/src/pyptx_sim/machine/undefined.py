@@ -38,12 +38,12 @@ class Undefined:
 
     @cached_property
     def somewhere(self) -> Mask:
-        """Warps with undefined bits, `[height|1]`: often only warps that never read the register."""
+        """Whether each warp has undefined bits, `[height|1]`: often only warps that never read the register do."""
         return np.asarray(self.bits.any(axis=1))
 
 
 def shadow_dtype(width: int) -> DType:
-    """Return the dtype of the undefined bits of a register of `width` bytes, 0 for a predicate.
+    """Return the dtype of the mask of undefined bits of a register of `width` bytes (0: a predicate).
 
     For a register of 128 bits, each bit represents two adjacent bits (`machine.memory.paired_bits`).
     """
@@ -55,12 +55,12 @@ _UNINITIALIZED: Final = "use of uninitialized register"
 
 
 class UndefinedRegisters(dict[int, Undefined]):
-    """Registers of a wave, by slot, with undefined bits in some live lane; usually empty."""
+    """Undefined bits of a wave's registers, by register slot; registers with all bits defined have no entry."""
 
     __slots__ = ("_missed", "_wave")
 
     def __init__(self, wave: Wave, registers: Mapping[int, RegisterBinding]) -> None:
-        """Start with the registers that the program may read before it has written them."""
+        """Start with all bits undefined in `registers`, which the program may read before it has written them."""
         super().__init__()
         self._wave = wave
         self._missed: dict[tuple[tuple[int, ...], bytes | None], bool] = {}  # results of `misses()`; cleared by writes

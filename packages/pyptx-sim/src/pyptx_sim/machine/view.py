@@ -1,4 +1,4 @@
-"""The machine as a `RunView` for observers."""
+"""Adapter from the simulated machine to the interface for observers (`pyptx_sim.observer.RunView`)."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class MachineView:
-    """Interface of a run for observers: a `pyptx_sim.observer.RunView`."""
+    """Implementation of `pyptx_sim.observer.RunView`, by which observers query the running launch."""
 
     def __init__(self, machine: Machine) -> None:
-        """Wrap `machine`."""
+        """Provide the view of a launch on `machine`."""
         self._machine = machine
 
     @property
@@ -50,12 +50,12 @@ class MachineView:
 
     @property
     def narrows_scopes(self) -> bool:
-        """Whether any strong access has `.cta` or `.cluster` scope."""
+        """Whether any strong access of the program has `.cta` or `.cluster` scope."""
         return self._machine.program.narrows_scopes
 
     @property
     def fences_reads(self) -> bool:
-        """Whether any asynchronous write requires a fence after earlier reads by warps."""
+        """Whether any asynchronous write of the program requires a fence after earlier reads by warps."""
         return self._machine.program.fences_reads
 
     def arena_size(self, space: Space) -> int:
@@ -63,7 +63,7 @@ class MachineView:
         return len(self._machine.arena(space).data)
 
     def shared_stride(self) -> int:
-        """Return the distance between the shared memory of consecutive CTA slots in bytes."""
+        """Return the distance in bytes, in the shared arena, between the shared memory of consecutive CTAs."""
         return self._machine.shared_stride
 
     def bytes_at(self, space: Space, offset: int, size: int) -> bytes:
@@ -75,23 +75,23 @@ class MachineView:
         return self._machine.program.sites[pc].instruction.opcode
 
     def describe(self, space: Space, offset: int) -> str:
-        """Return a symbolic address for `offset`."""
+        """Return a symbolic address, such as `x[3]`, for `offset` in the arena of `space`."""
         return self._machine.describe(space, offset)
 
     def warp_name(self, warp: int) -> str:
-        """Return the CUDA name of a warp of this wave."""
+        """Return the CUDA name of a warp, given by its number in the current wave."""
         return self._machine.geometry.warp_name(warp)
 
     def cta_name(self, slot: int) -> str:
-        """Return the CUDA name of the CTA of a slot of this wave."""
+        """Return the CUDA name of a CTA, given by its index in the current wave."""
         return self._machine.geometry.cta_name(slot)
 
     def place(self, pc: int) -> SourceLocation | None:
-        """Return the PTX line of an instruction."""
+        """Return the PTX source location of the instruction at `pc`; None if it is not in the source."""
         return self._machine.program.place(pc)
 
     def report(
         self, rule: str, message: str, pc: int, *, other_pc: int | None = None, **details: Unpack[FindingDetails]
     ) -> None:
-        """Record a finding."""
+        """Record a finding at the instruction at `pc`."""
         self._machine.log.report(rule, message, pc, other_pc=other_pc, **details)

@@ -1,4 +1,4 @@
-"""A wave: the warps that are resident together, with all their state."""
+"""A wave: the CTAs that are resident together, with all state of their warps."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 KeyOwner: TypeAlias = "Space | type[object]"
-"""Owner of keys at which lanes release and acquire: a memory space or a class of an extension."""
-_BLANK = np.zeros((1, 1), np.uint32)  # contents of registers until an asynchronous write to them completes
-_FIRST_PLACE = -(1 << 40)  # places from here down denote owners' keys; barriers have higher places
+"""Namespace of keys with which lanes release and acquire: a memory space or a class of an extension."""
+_BLANK = np.zeros((1, 1), np.uint32)  # value of never-written registers until an asynchronous write to them completes
+_FIRST_PLACE = -(1 << 40)  # numbers from here down denote keys of a `KeyOwner` in events; barriers have higher ones
 
 
 class Wave:
     """CTAs of the grid (whole clusters) that are resident together; one row per warp.
 
-    `registers`: one array per slot; None for a register never written. `undefined`: undefined bits of registers (checks
-    only). `live`: lanes that have not exited. `exited`: some lanes have exited. `pc`: the instruction being executed.
-    `version`: incremented on every write to memory (if `watching`, only if the contents change). `progress`:
-    incremented on every barrier and exit. `endings`: called when the wave has completed, in a checked run. `exits`:
-    called whenever threads have exited. `forced`: warps of which lanes continued without other lanes of their
-    membermask, with the pc of the first time.
+    `registers`: one array per register slot; None for a register never written. `undefined`: undefined bits of
+    registers (checks only). `live`: lanes that have not exited. `exited`: some lanes have exited. `pc`: the instruction
+    being executed. `version`: incremented on every write to memory (if `watching`, only if the contents change).
+    `progress`: incremented on every completed barrier, resume and exit. `endings`: functions to call when the wave has
+    completed, in a checked run. `exits`: functions to call whenever threads have exited. `forced`: warps in which lanes
+    continued without other lanes of their membermask, with the pc of the instruction where this first happened.
     """
 
     __slots__ = (
@@ -91,7 +91,7 @@ class Wave:
         barriers: Barriers,
         engine: Engine,
     ) -> None:
-        """Place every thread of the wave's CTAs before the first block of the entry."""
+        """Start every thread of the wave's CTAs at the first basic block of the kernel entry."""
         program = machine.program
         self.machine = machine
         self.geometry = geometry
@@ -134,18 +134,18 @@ class Wave:
 
     @property
     def running_ctas(self) -> Mask:
-        """CTAs with threads that have not exited."""
+        """Whether each CTA of the wave has threads that have not exited."""
         return np.asarray(self.live.reshape(self.geometry.ctas, -1).any(axis=1))
 
     def report(
         self, rule: str, message: str, pc: int, *, other_pc: int | None = None, **details: Unpack[FindingDetails]
     ) -> None:
-        """Report a finding at an instruction, in a checked run. The defaults of help and severity are the rule's."""
+        """Report a finding at an instruction, in a checked run; help and severity default to those of the rule."""
         if self.machine.checked:
             self.machine.log.report(rule, message, pc, other_pc=other_pc, **details)
 
     def note_deferred(self, registers: Iterable[int], lanes: Lanes) -> None:
-        """Record that an asynchronous operation will write registers (by slot) of the active lanes."""
+        """Record that an asynchronous operation will write `registers` (slots) in the active lanes."""
         for slot in registers:
             if slot in self.undefined:
                 self.undefined.define(slot, lanes)
@@ -172,7 +172,7 @@ class Wave:
         return known
 
     def place(self, owner: KeyOwner, key: Hashable) -> int:
-        """Return the negative number that stands for an owner's key where observers expect an mbarrier offset."""
+        """Return a negative number that denotes `key` of `owner` in events that otherwise have an mbarrier offset."""
         return _FIRST_PLACE - self._places.setdefault((owner, key), len(self._places))
 
     def memory(self, space: Space | str) -> SpaceMemory:
@@ -188,7 +188,7 @@ class Wave:
 
     @property
     def deferred(self) -> DeferredRegisters:
-        """Register values kept as whole matrices until asynchronous operations complete."""
+        """Accumulators stored as whole matrices until asynchronous operations complete."""
         return self.part(DeferredRegisters)
 
     @property
@@ -197,13 +197,13 @@ class Wave:
         return cast("SharedMemory", self.memories["shared"])
 
     def peers(self, place: int, mask: int) -> tuple[int, ...]:
-        """Return the distances from `place` to the same shared memory offset in each CTA of `mask`."""
+        """Return the distances in bytes from `place`, in shared memory, to the same location in each CTA of `mask`."""
         size, stride = self.machine.launch.cluster_size, self.shared.stride
         named = place // stride % size
         return tuple((rank - named) * stride for rank in range(size) if mask >> rank & 1)
 
     def stall(self, ids: IntArray, on: Stall) -> None:
-        """Stall warp splits `ids` on a condition until they are resumed."""
+        """Stall warp splits `ids` on condition `on`; `resume` makes them ready again."""
         if on not in self._stalls:
             self._stalls.append(on)
         self.splits.state[ids] = State.STALLED
@@ -225,18 +225,18 @@ class Wave:
         self.progress += 1
 
     def stall_at(self, key: int) -> Stall:
-        """Return the condition on which a warp split with this key is stalled."""
+        """Return the condition on which warp splits with this `key` (`WarpSplits.key`) are stalled."""
         return self._stalls[key]
 
     def part(self, make: Callable[[Wave], T]) -> T:
-        """Return `make(wave)`, called once per wave on first use."""
+        """Return the result of `make(wave)`, which is called on first use and then cached for the wave."""
         known = self._parts.get(make)
         if known is None:
             known = self._parts[make] = make(self)
         return cast("T", known)
 
     def lanes_of(self, ids: IntArray) -> Lanes:
-        """Return the lanes of warp splits `ids`: at most one split per warp, in order of warps."""
+        """Return the lanes of warp splits `ids`, which must be in order of warps, at most one per warp."""
         splits = self.splits
         rows, mask = splits.warp[ids], splits.mask[ids]
         complete = bool(mask.all())

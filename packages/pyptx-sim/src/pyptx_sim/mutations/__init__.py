@@ -1,8 +1,9 @@
-"""Inject faults into PTX to test whether a trial detects them: a removed fence, a count off by one, a wrong parity.
+"""Inject faults into PTX, such as a removed fence or a wrong parity, and test whether a trial detects the faults.
 
-`mutants` yields every kernel that differs from yours in one such change. `survey` runs each through your trial and
-reports whether the checks found the fault, it gave wrong numbers, or it survived. A survivor is a change without
-effect, or a gap in the trial's data, its schedules, or the simulator's rules.
+A trial is a function that runs and tests a module, like a test of the kernel. `mutants` yields every kernel that
+differs from yours in one such change. `survey` runs each mutant through your trial, and reports whether the checks
+found the fault, the results were wrong, or the mutant survived. A mutant that survives is a change without effect, or a
+gap in the trial's data, its schedules, or the simulator's rules.
 """
 
 from pyptx_sim.extension import Mutation, mutations

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Altered:
     """`kernel` with the instructions of `module`; the parameters, launch configuration and Python lines are unchanged.
 
-    `module` is a mutant of the module that the kernel generates for the arrays of the later call.
+    `module` is a mutant of the module that the kernel generates for the arrays of the call to `simulate`.
     """
 
     kernel: Launchable

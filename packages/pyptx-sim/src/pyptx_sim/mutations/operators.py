@@ -6,7 +6,7 @@ from typing import Final
 
 from pyptx_sim.extension import Mutation, edits
 
-_BULK = "cp.async|reduce.bulk|async"  # cp.async.bulk and cp.reduce.async
+_BULK = "cp.async|reduce.bulk|async"  # matches cp.async.bulk and cp.reduce.async
 _SIGNALS = ("mbarrier.arrive|arrive_drop|expect_tx|complete_tx", "cp.async.mbarrier")
 _BLOCK_BARRIERS = ("bar|barrier.sync|arrive|red", "bar|barrier.cta")
 _CLUSTER_ARRIVE = "barrier.cluster.arrive"
@@ -24,7 +24,10 @@ DROPS = (
         "drop an mbarrier fence", ("fence.mbarrier_init",), edits.drop, "the mbarrier.init is not visible to other CTAs"
     ),
     Mutation(
-        "drop a fence", ("fence.acq_rel|sc|release|acquire", "membar"), edits.drop, "the fence's accesses are unordered"
+        "drop a fence",
+        ("fence.acq_rel|sc|release|acquire", "membar"),
+        edits.drop,
+        "accesses before and after the fence are not ordered",
     ),
     Mutation("drop a barrier", _BLOCK_BARRIERS, edits.drop, "the warps of the CTA do not synchronize"),
     Mutation("drop a warp barrier", ("bar.warp",), edits.drop, "the lanes of a warp do not synchronize"),
@@ -98,7 +101,13 @@ NUMBERS = (
     Mutation(
         "shrink a lane mask", ("bar.warp", "elect"), edits.shrink_mask(-1), "the membermask names the wrong lanes"
     ),
-    Mutation("change a multicast", _COPIES, edits.another_block, "one CTA gets no tile", having="multicast::cluster"),
+    Mutation(
+        "change a multicast",
+        _COPIES,
+        edits.another_block,
+        "the copy is not multicast to one CTA, or to one too many",
+        having="multicast::cluster",
+    ),
 )
 
 ADDRESSES = (

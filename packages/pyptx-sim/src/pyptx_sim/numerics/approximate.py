@@ -24,7 +24,7 @@ def rsqrt(a: Array) -> Array:
 
 
 def divide(a: Array, b: Array) -> Array:
-    """Return `a / b` as `div.approx` does: a divisor beyond 2^126 gives zero, or NaN for an infinite dividend."""
+    """Return `a / b` as `div.approx` does: a finite |b| above 2^126 gives zero, or NaN if a is infinite."""
     quotient = a / b
     size = np.abs(b)
     beyond = (size > _QUOTIENT_LIMIT) & (size < np.inf)

@@ -1,4 +1,4 @@
-"""Directed rounding of float64 results: round to nearest, compute the sign of the error, adjust by one step."""
+"""Directed rounding of float64 results: round to nearest, compute the sign of the error, adjust by one ulp."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def perturbed(result: Array, error: Array, mode: str) -> Array:
-    """Return `result`, or its neighbor toward the exact value `result + error` if direction `mode` requires that."""
+    """Return `result`, or the adjacent float64 toward the exact value `result + error` if `mode` requires it."""
     down, up = error < 0, error > 0
     if mode == "rz":
         return np.where(((result > 0) & down) | ((result < 0) & up), np.nextafter(result, 0.0), result)

@@ -1,4 +1,6 @@
-"""Dot products of MMAs: of floats, by `fast` numerics (error bound) or `exact` numerics (GPU's bits), and of integers.
+"""Dot products of MMAs, of integers and of floats.
+
+Floats are added by `fast` numerics (error bound, FMA chains) or `exact` numerics (the bits of a target GPU).
 
 `a` is `[…, rows, k]`. `b` is `[…, columns, k]`, or `[…, rows, columns, k]` if each row of a sparse `a` selects its own
 elements of `b`.
@@ -21,10 +23,10 @@ if TYPE_CHECKING:
     from pyptx_sim.numerics.sparse_operands import SparseSelection
 
 Sum: TypeAlias = Callable[[Array, Array, Array], Array]
-"""Function from a, b and the addend c to the elements of d."""
+"""Dot product function of an MMA: from a, b and the addend c to d, as arrays of numbers."""
 
 SparseSum: TypeAlias = Callable[[Array, Array, Array, Array], Array]
-"""Function from the metadata register, a, b and the addend c to the elements of d."""
+"""Dot product function of a sparse MMA: from the metadata register, a, b and the addend c to d."""
 
 _I64 = np.int64
 _LIMITS: Final = (-(1 << 31), (1 << 31) - 1)
@@ -51,7 +53,7 @@ def fast_float(types: tuple[str, str, str, str]) -> Sum:
 
 
 def fast(a: Array, b: Array, c: Array) -> Array:
-    """Return the dot products plus c: a chain of FMAs over k in the type of a and b. The caller may modify the result.
+    """Return the dot products, by chains of FMAs in the dtype of a and b, plus c. The caller may modify the result.
 
     For float64, |error| ≤ (k + 1) · 2^-52 · (Σ|a·b| + |c|).
     """
@@ -60,7 +62,7 @@ def fast(a: Array, b: Array, c: Array) -> Array:
 
 
 def fast_sparse(types: tuple[str, str, str, str], select: SparseSelection) -> SparseSum:
-    """Return the dot product function of `fast` numerics for a sparse a: a chain of FMAs over a's stored elements."""
+    """Return the dot product function of `fast` numerics for a sparse a: FMA chains over stored elements, plus c."""
 
     def total(metadata: Array, a: Array, b: Array, c: Array) -> Array:
         sums = sparsely_chained(a, select.places(metadata)[:, None], b)
@@ -70,15 +72,15 @@ def fast_sparse(types: tuple[str, str, str, str], select: SparseSelection) -> Sp
 
 
 def selected(total: Sum, select: SparseSelection) -> SparseSum:
-    """Return the dot product function for a sparse a: `total` of a's stored elements and the selected elements of b."""
+    """Return the dot product function for a sparse a: apply `total` to a's stored and b's selected elements."""
     return lambda metadata, a, b, c: total(a, select(metadata, b), c)
 
 
 def fast_scaled(a: Array, b: Array, scales: tuple[Array, Array], c: Array, places: Array | None = None) -> Array:
-    """Return the dot products of `fast` numerics with block scaling: float64 FMAs plus c, rounded to float32.
+    """Return the dot products of `fast` numerics with block scaling: float64 FMA chains plus c, rounded to float32.
 
-    `scales`: float64 scale factors of a and of b, each for an equal part of K; scaled elements are exact. `places`: the
-    k index of each stored element of a sparse a.
+    `scales`: float64 scale factors of a and of b, each for an equal part of K; scaled elements are exact in float64.
+    `places`: the k index of each stored element of a sparse a.
     """
     left, right = (
         np.repeat(of, values.shape[-1] // of.shape[-1], axis=-1) * values
@@ -89,12 +91,12 @@ def fast_scaled(a: Array, b: Array, scales: tuple[Array, Array], c: Array, place
 
 
 def exact_float(types: tuple[str, str, str, str], target: str, *, warpgroup: bool = False) -> Sum:
-    """Return the dot product function with the bits of a target's tensor cores, for warp or warpgroup MMAs."""
+    """Return the dot product function whose results equal a target's, bit for bit, for warp or warpgroup MMAs."""
     return summing(types, model_of(target, types[1], warpgroup=warpgroup))
 
 
 def summing(types: tuple[str, str, str, str], model: Model) -> Sum:
-    """Return the dot product function of a tensor core model; `types` are those of d, a, b and c."""
+    """Return the dot product function of a tensor core `Model`; `types` are the element types of d, a, b and c."""
     return lambda a, b, c: rounded(exact_sum(*paired(a, b), c, types, model), types[0])
 
 
@@ -111,7 +113,7 @@ def exact_double(mode: str) -> Sum:
 
 
 def integer(a: Array, b: Array, c: Array, *, saturates: bool) -> Array:
-    """Return c plus the dot products of integers, wrapped or clamped to s32; float32 sums are exact (below 2^24)."""
+    """Return c plus dot products of integers, wrapped or clamped to s32; float32 sums are exact (below 2^24)."""
     total = dot(a, b).astype(_I64) + c
     return (np.clip(total, *_LIMITS) if saturates else total).astype(np.int32)
 

@@ -1,4 +1,4 @@
-"""float64 arithmetic in every rounding mode; NumPy determines NaN payloads: it propagates that of the first operand."""
+"""float64 arithmetic in every rounding mode; NaN results have the payload of the first NaN operand, as in NumPy."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _reciprocal(a: Array, mode: str) -> Array:
     return divide_f64(np.full_like(a, _ONE), a, mode)
 
 
-# Operation -> (function that rounds to nearest, function that rounds in a given direction).
+# By operation: function that rounds to nearest; function that rounds in the direction of its last argument.
 _CORES: dict[str, tuple[Core, Core]] = {
     "add": (np.add, add_f64),
     "sub": (np.subtract, _subtract),

@@ -1,6 +1,7 @@
 """Conversion between fragments in the registers of warps or warpgroups and matrices in arrays.
 
-Matrices are `[warps, products, rows, columns]`; a register is `[warps, 32]`, or `[warpgroups, 128]`.
+Matrices are `[warps, products, rows, columns]` (several products: an MMA computes several small matrices); a register
+is `[warps, 32]`, or `[warpgroups, 128]`.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ Pack: TypeAlias = Callable[[Array], "tuple[Array, ...]"]
 
 @cache
 def unpacking(fragment: Fragment, *, transposed: bool = False, count: int = 1) -> Unpack:
-    """Return the function from registers of raw bits to the elements of a matrix, or of its transpose.
+    """Return a function from a fragment's registers (raw bits) to the elements of its matrix, or of the transpose.
 
-    Elements have the unsigned type of their width, or one byte if they are narrower. With `count`, the registers of
-    `count` matrices give the matrices stacked along the products axis.
+    Elements have the unsigned dtype of their width, at least one byte. With `count`, the function takes the registers
+    of `count` matrices and returns the matrices stacked along the products axis.
     """
     index = _index(fragment)
     index = np.concatenate([index + number * index.size for number in range(count)]) if count > 1 else index
@@ -40,10 +41,10 @@ def unpacking(fragment: Fragment, *, transposed: bool = False, count: int = 1) -
 
 @cache
 def packing(fragment: Fragment, grid: tuple[int, int] = (1, 1)) -> Pack:
-    """Return the function from a matrix, with elements of at least one byte, to the fragment's registers.
+    """Return a function from a matrix, with elements of at least one byte, to its fragment's registers.
 
-    With a `grid`, the matrix consists of `grid` (rows, columns) fragments; the registers are those of one fragment
-    after the other, in row-major order.
+    With a `grid`, the matrix consists of `grid` (rows, columns) fragments; the function returns the registers of the
+    fragments in row-major order, fragment by fragment.
     """
     count = fragment.registers * grid[0] * grid[1]
     flat = _elements_in(fragment, grid).reshape(count, -1)
@@ -63,12 +64,12 @@ def packing(fragment: Fragment, grid: tuple[int, int] = (1, 1)) -> Pack:
 
 
 def taken(values: Array, columns: Array) -> Array:
-    """Return `values[:, columns]`, without a bounds check of `columns`, which would take as long as the operation."""
+    """Return `values[:, columns]` without a bounds check of `columns`, which would take as long as the copy."""
     return np.asarray(values.take(columns, axis=1, mode="clip"))
 
 
 def split(words: Array, bits: int) -> Array:
-    """Return the elements of `bits` bits in each row of `words`, from the low bits of each word up."""
+    """Return the `bits`-wide elements packed in each row of `words`, from the low bits of each word up."""
     if bits >= 8:
         return words.view(np.dtype(f"<u{bits // 8}"))
     octets = words.view(np.uint8)
@@ -87,13 +88,13 @@ def _index(fragment: Fragment) -> Array:
     """Return, for each matrix element, its index in the registers: `(register * lanes + lane) * packed + position`."""
     elements = elements_of(fragment).reshape(-1)
     index = np.empty(fragment.products * fragment.rows * fragment.columns, np.int64)
-    index[elements[::-1]] = np.arange(len(elements))[::-1]  # an element with several positions gets the first
+    index[elements[::-1]] = np.arange(len(elements))[::-1]  # an element stored several times gets its first position
     return index.reshape(fragment.products, fragment.rows, fragment.columns)
 
 
 @cache
 def elements_of(fragment: Fragment) -> Array:
-    """Return the flat index of the matrix element at each position in the registers, `[registers, lanes, packed]`."""
+    """Return, per position `[registers, lanes, packed]` in the registers, the flat index of its matrix element."""
     row, column, product = (
         _along([step[axis] for step in fragment.lanes])[:, None] + _along([step[axis] for step in fragment.elements])
         for axis in range(3)
@@ -104,7 +105,7 @@ def elements_of(fragment: Fragment) -> Array:
 
 
 def _elements_in(fragment: Fragment, grid: tuple[int, int]) -> Array:
-    """Return `elements_of` for each fragment of a grid, as flat indices in the whole matrix: `[rows, columns, …]`."""
+    """Return `elements_of` each fragment of a grid, as flat indices in the whole matrix: `[rows, columns, …]`."""
     below, beside = grid
     rows, columns = np.divmod(elements_of(fragment), fragment.columns)
     row = np.arange(below)[:, None, None, None, None] * fragment.products * fragment.rows + rows
@@ -119,7 +120,7 @@ def _along(steps: Sequence[int]) -> Array:
 
 
 def _whole_words(index: Array, packed: int) -> Array | None:
-    """Return the index of words instead of elements, if `index` keeps the `packed` elements of each word adjacent."""
+    """Return `index`, of elements, as an index of words if the `packed` elements of a word stay adjacent; else None."""
     rows = index.reshape(-1, packed)
     if (rows != rows[:, :1] + np.arange(packed)).any() or (rows[:, 0] % packed).any():
         return None

@@ -1,4 +1,4 @@
-"""Correctly rounded float64 results by Python integers, one at a time, for operands with extreme exponents."""
+"""Correctly rounded float64 operations by Python integers, on single numbers, for operands with extreme exponents."""
 
 from __future__ import annotations
 

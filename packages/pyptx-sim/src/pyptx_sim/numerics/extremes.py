@@ -27,7 +27,7 @@ class Extreme:
     xorsign: bool = False
 
     def __call__(self, a: Array, b: Array, *third: Array) -> Array:
-        """Return the minimum or maximum of the inputs."""
+        """Return the elementwise minimum or maximum of two or three arrays."""
         inputs = tuple(np.abs(source) for source in (a, b, *third)) if self.magnitude else (a, b, *third)
         result = self._pair(inputs[0], inputs[1])
         for source in inputs[2:]:
@@ -37,7 +37,7 @@ class Extreme:
     def _pair(self, a: Array, b: Array) -> Array:
         result = np.maximum(a, b) if self.largest else np.minimum(a, b)
         if not self.nan and has_nan(result):
-            # Not np.fmin: whether it returns a signaling NaN depends on the C library.
+            # np.fmin is not used: whether it returns a signaling NaN depends on the C library.
             result = np.where(np.isnan(a), b, np.where(np.isnan(b), a, result))
         same = a == b
         if not np.count_nonzero(same):
@@ -49,7 +49,7 @@ class Extreme:
 
 
 def _sign_product(a: Array, b: Array) -> Array:
-    """Return `floats` with the sign bit replaced by the exclusive or of the sign bits of `a` and `b`."""
+    """Return floats whose sign bit is the exclusive or of the sign bits of `a` and `b`; other bits are arbitrary."""
     bits = np.dtype(f"<u{a.dtype.itemsize}")
     result: Array = (a.view(bits) ^ b.view(bits)).view(a.dtype)
     return result

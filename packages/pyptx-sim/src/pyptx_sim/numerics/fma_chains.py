@@ -2,10 +2,11 @@
 
 A dot product starts with s = +0 and computes s = fma(a[k], b[k], s) for k = 0, 1, …, rounded to nearest; a zero result
 is +0. The order of additions in BLAS depends on the CPU, the matrix size, and the position in the matrix. The AVX-512
-kernels of OpenBLAS 0.3.31 compute such chains. Its AVX2 kernels do so inside a float32 matrix, and split its edges into
-two chains, of even and of odd k. Rows and columns of zeros around the matrix make the edges irrelevant; zeros at every
-odd k make one of the two chains zero. Tests at the first MMA of a type choose between these methods. A BLAS without FMA
-is used if all products are exact. Otherwise NumPy computes one FMA at a time for all dot products.
+kernels of OpenBLAS 0.3.31 compute such chains. Its AVX2 kernels do so inside a float32 matrix; at the matrix edges,
+they add two chains, of even and of odd k. Rows and columns of zeros around the matrix (`framed`) make the edges
+irrelevant; zeros at every odd k (`spread`) make one of the two chains zero. At the first MMA of a type, tests choose
+between these methods. A BLAS without FMA is used if all products are exact. Otherwise NumPy computes one FMA per k for
+all dot products at once.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def multiplied(a: Array, b: Array) -> Array:
 
 
 def framed(a: Array, b: Array) -> Array:
-    """Return the dot products computed by BLAS with zero rows and columns at the edges; small matrices use `spread`."""
+    """Return the dot products computed by BLAS with zeros around the matrix; small matrices use `spread` instead."""
     rows, columns = a.shape[-2], b.shape[-2]
     first = _EDGE if columns > _EDGE else 0
     height, width = -(-rows // _ROWS) * _ROWS, (-(-columns // _COLUMNS) * _COLUMNS + 2 * first if first else _EDGE)
@@ -125,7 +126,7 @@ def _spread(values: Array) -> Array:
 
 @cache
 def fastest(dtype: str) -> Chain:
-    """Return the fastest of this module's functions whose results on this machine equal those of `one_by_one`."""
+    """Return the fastest function of this module that computes the same bits as `one_by_one` on this machine."""
     with np.errstate(all="ignore"):
         edges, *others = _known(dtype)
         for chain in (multiplied, framed, spread):
@@ -139,7 +140,7 @@ def _agrees(chain: Chain, a: Array, b: Array, wanted: Array) -> bool:
 
 
 def _guarded(chain: Chain) -> Chain:
-    """Return `chain`, which rounds products, with `one_by_one` as the fallback for products that are not exact."""
+    """Return a function that calls `chain`, which rounds products, if all products are exact, else `one_by_one`."""
     return lambda a, b: (chain if _exact_products(a, b) else one_by_one)(a, b)
 
 
@@ -169,7 +170,7 @@ def _known(dtype: str) -> list[tuple[Array, Array, Array]]:
 
 
 def _drawn(count: int, dtype: str, start: int) -> Array:
-    """Return numbers of many magnitudes, so that most sums depend on the order; float32 numbers have 12 bits."""
+    """Return numbers of many magnitudes, whose sums mostly depend on the order; float32: 12 significant bits."""
     number = np.arange(start, start + count * _LENGTHS[-1], dtype=np.uint64).reshape(count, -1)
     mixed = number * np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
     mixed = (mixed ^ mixed >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9)  # a multiplier of SplitMix64

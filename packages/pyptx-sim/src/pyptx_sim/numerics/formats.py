@@ -23,11 +23,11 @@ _HALF_UNIT = np.uint32(0x7FFF)
 
 @dataclass(frozen=True, slots=True)
 class Half:
-    """16-bit float format; `element` is the dtype of stored values.
+    """16-bit float format; `element` is the dtype of stored values (uint16 for bf16).
 
-    `narrow` takes float32, or float64 that is exact or rounded to odd; it rounds to nearest even and makes NaN
-    canonical. `tiny` is the least magnitude that rounds to a normal number if exponents are unbounded: `.ftz` flushes
-    smaller results.
+    `widen` converts to float32. `narrow` rounds float32, or float64 that is exact or rounded to odd, to nearest even
+    and makes NaN canonical. `flush` replaces subnormals by zeros. `tiny` is the least magnitude that rounds to a normal
+    number if exponents are unbounded: `.ftz` flushes smaller results.
     """
 
     name: str

@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Array
 
 _QUADS, _WITHOUT_QUADS = "m8n8k4", 80
-"""MMA shape of Volta's quarter-warps, and the first target that computes this shape by scalar instructions."""
+"""MMA shape of Volta's quarter-warps, and the first target (sm_80) for which ptxas emulates it by scalar code."""
 
 _WITHOUT_FP8 = range(90, 120)
 """Targets that convert 8-bit floats to f16 for `mma`. sm_89 and sm_120 have native instructions (QMMA)."""
 _FP8: Final = {"e4m3", "e5m2"}
-_WORD, _HALF_WORD = 4, 2  # 8-bit elements per 32-bit register, and per conversion to f16x2
+_WORD, _HALF_WORD = 4, 2  # number of 8-bit elements per 32-bit register, and per conversion to f16x2
 
 _SPLIT, _SPLIT_LENGTH = "m16n16k8", 4
-"""Shape of wmma with tf32, executed as two MMAs with K = 4 each."""
+"""Shape of `wmma` with tf32, and the K of each of the two MMAs that execute it."""
 
 
 def exact_warp_float(types: tuple[str, str, str, str], shape: str, target: str) -> Sum:
-    """Return the dot product function of a target for a warp's MMA of `shape`; `types` are those of d, a, b and c."""
+    """Return a target's dot product function for a warp's MMA of `shape`; `types`: element types of d, a, b and c."""
     number = find_target(target).number
     if shape == _QUADS and number >= _WITHOUT_QUADS:
         return _by_pairs if types[0] == "f16" else _in_order
@@ -61,9 +61,10 @@ def _by_pairs(a: Array, b: Array, c: Array) -> Array:
 
 
 def _as_halves(result: str, model: Model) -> Sum:
-    """Return the dot product function of 8-bit floats as f16: low halves of the registers, then high halves, then `c`.
+    """Return the dot product function of 8-bit floats converted to f16, as ptxas emulates it with two f16 MMAs.
 
-    Each of the three steps is rounded to the type of the result.
+    The MMAs add the elements in low halves of registers, then those in high halves; `c` is added last. Each of the
+    three sums is rounded to the type of the result.
     """
     types = (result, "f16", "f16", result)
 

@@ -18,14 +18,15 @@ def ballot(truth: NDArray[np.bool_]) -> NDArray[Any]:
 
 
 def alike(named: NDArray[Any], masks: NDArray[np.bool_]) -> NDArray[Any]:
-    """Return, for each lane, the lanes of `masks` in its row that name the same membermask, as bits `[rows, 32|1]`.
+    """Return, for each lane, the active lanes of its warp with the same membermask, as bits `[rows, 32|1]`.
 
-    `named`: uint32 `[rows|1, 32|1]`. Lanes execute a `.sync` instruction together only with the same membermask.
+    `named`: the membermasks, uint32 `[rows|1, 32|1]`. `masks`: the active lanes, bool `[rows, 32]`. Lanes execute a
+    `.sync` instruction together only with the same membermask.
     """
     if named.shape[1] == 1:
         return ballot(masks)
     named = np.broadcast_to(named, masks.shape)
-    if len(named) > 1 and (named == named[:1]).all() and (masks == masks[:1]).all():  # all warps equal
+    if len(named) > 1 and (named == named[:1]).all() and (masks == masks[:1]).all():  # all warps have equal values
         return np.broadcast_to(alike(named[:1], masks[:1]), masks.shape)
     same = (named[:, :, None] == named[:, None, :]) & masks[:, None, :]
     return np.packbits(same, axis=2, bitorder="little").view("<u4")[..., 0]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Minifloat:
-    """Minifloat format; `finite`: number of non-negative finite codes, from 0; `nan`: code of NaN, or None."""
+    """Float format of 4, 6 or 8 bits; `finite`: number of non-negative finite codes, from 0; `nan`: its NaN code."""
 
     name: str
     exponent_bits: int
@@ -53,7 +53,7 @@ MINIFLOATS: dict[str, Minifloat] = {layout.name: layout for layout in (E4M3, E5M
 
 @lru_cache(maxsize=8)
 def _magnitudes(layout: Minifloat) -> Array:
-    """Return the non-negative finite values of the format, in order of their codes."""
+    """Return the non-negative finite values of a format as float64, in order of their codes."""
     codes = np.arange(layout.finite)
     bias = (1 << (layout.exponent_bits - 1)) - 1
     exponent, mantissa = codes >> layout.mantissa_bits, codes & ((1 << layout.mantissa_bits) - 1)
@@ -89,7 +89,7 @@ def encode(values: Array, layout: Minifloat) -> Array:
 
 @lru_cache(maxsize=8)
 def _f16_bits(layout: Minifloat) -> Array:
-    """Return the f16 bits of every 8-bit code; code bits above the format's sign bit are ignored."""
+    """Return a table of the f16 bits for every 8-bit code; code bits above the format's sign bit are ignored."""
     codes = np.arange(256) & (2 * layout.sign - 1)
     magnitude = codes & (layout.sign - 1)
     finite = magnitude < layout.finite

@@ -24,7 +24,7 @@ def has_nan(values: Array) -> bool:
 
 
 def canonical(values: Array) -> Array:
-    """Replace every NaN of the float32 array `values`, which the caller owns, by the canonical one, in place."""
+    """Replace every NaN in the float32 array `values` by the canonical NaN, in place; return `values`."""
     if has_nan(values):
         values.view(np.uint32)[np.isnan(values)] = F32_NAN
     return values

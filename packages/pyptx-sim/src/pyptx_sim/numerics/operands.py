@@ -26,13 +26,13 @@ def _tf32(bits: Array) -> Array:
 def _table(element: str) -> Array:
     """Return the float32 value of every 8-bit code of a format of at most 8 bits."""
     codes = np.arange(256, dtype=np.uint8)
-    if element == "e2m1":  # each byte has its e2m1 code in bits 2 to 5
+    if element == "e2m1":  # an e2m1 code is in bits 2 to 5 of its byte
         codes = codes >> np.uint8(2)
-    if element == "b4":  # e2m1 codes, two per byte
+    if element == "b4":  # b4: e2m1 codes that are stored two per byte
         return decode(codes, MINIFLOATS["e2m1"]).view(np.float16).astype(_F32)
     if element in MINIFLOATS:
         return decode(codes, MINIFLOATS[element]).view(np.float16).astype(_F32)
-    return ((codes.astype(np.int32) ^ 8) - 8).astype(_F32)  # s4: callers pass codes 0 to 15
+    return ((codes.astype(np.int32) ^ 8) - 8).astype(_F32)  # s4: codes are 0 to 15
 
 
 def _look_up(element: str, bits: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Cache of recent results of functions of registers.
+"""Cache of recent results of functions of register arrays, such as the conversion of a fragment to a matrix.
 
 A kernel multiplies one fragment with many fragments, and adds to accumulators that it has just computed. Register
 arrays are never changed in place, so a result is valid while the arrays exist. An entry is removed when its register
@@ -20,7 +20,7 @@ MOST = 64
 
 
 class Recent:
-    """Pure function of registers that caches its most recent results as read-only arrays and evicts the oldest."""
+    """Pure function of register arrays, with a cache of its most recent results (read-only arrays; oldest evicted)."""
 
     __slots__ = ("_function", "_known", "_most")
 

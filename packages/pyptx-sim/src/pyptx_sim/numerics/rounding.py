@@ -41,7 +41,7 @@ def product_error(a: Array, b: Array, product: Array) -> Array:
 
 
 def _towards(values: Array, error: Array, bits_type: type[np.signedinteger]) -> Array:
-    """Return `values`; those with an even last bit and a nonzero `error` are moved one ulp toward the exact value."""
+    """Return `values`, moved one ulp toward the exact `values + error` if the last bit is even and `error` not 0."""
     bits = values.view(bits_type)
     even = (bits & bits_type(1)) == 0
     above, below = error > 0, error < 0
@@ -105,7 +105,7 @@ def scales_of_units(values: Array, precision: Precision) -> tuple[Array, Array]:
 
 
 def overflowed(result: Array, values: Array, greatest: float, mode: str) -> Array:
-    """Replace results above the greatest finite value by it or infinity, as `mode` says; keep infinite `values`."""
+    """Replace results above `greatest` by it or infinity, as `mode` requires; results of infinite `values` stay."""
     over = (np.abs(result) > greatest) & np.isfinite(values)
     if not over.any():
         return result

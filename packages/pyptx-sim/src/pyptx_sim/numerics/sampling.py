@@ -74,7 +74,7 @@ class Sampler:
 
 @dataclass(frozen=True, slots=True)
 class Tap:
-    """One texel per thread along an axis: the texel's index and weight, and whether it is inside the texture."""
+    """Texel that each thread reads along one axis: its index, its filter weight, and whether it is in the texture."""
 
     index: Indices
     weight: Numbers
@@ -84,7 +84,7 @@ class Tap:
 def taps(
     coordinates: NDArray[Any], extent: int, sampler: Sampler, axis: int, offsets: NDArray[Any] | int = 0
 ) -> tuple[Tap, ...]:
-    """Return the texels that `coordinates` read along an axis of `extent` texels; `offsets` shifts the texel indices.
+    """Return the one or two texels that `coordinates` read along an axis of `extent` texels, shifted by `offsets`.
 
     Integer coordinates are texel indices and are not filtered.
     """
@@ -105,7 +105,7 @@ def taps(
     return _tap(first, 1 - weight, extent, mode), _tap(first + 1, weight, extent, mode)
 
 
-_FAR: Final = 2.0**40  # texel index outside of every texture, but exact in float64
+_FAR: Final = 2.0**40  # replaces infinite coordinates: a texel index outside of every texture, but exact in float64
 
 
 def _floor(values: Numbers) -> Indices:

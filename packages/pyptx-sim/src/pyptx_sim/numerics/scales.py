@@ -29,5 +29,5 @@ def _table(element: str) -> Array:
 
 
 def scales(codes: Array, element: str) -> Array:
-    """Return the values of uint8 `codes` of `ue8m0` or `ue4m3`, as float64."""
+    """Return the float64 values of uint8 `codes` in the format `element`, `ue8m0` or `ue4m3`."""
     return np.asarray(_table(element)[codes])

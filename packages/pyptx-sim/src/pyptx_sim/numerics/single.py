@@ -90,7 +90,7 @@ def single(operation: str, mode: str) -> Core:
     return lambda *sources: to_f32(exact(*_wide(sources), mode), mode)
 
 
-# Factor for results near the least normal float32, so that rounding them does not produce subnormals.
+# Factor by which results near the least normal float32 are scaled before rounding, which then gives no subnormals.
 _SCALE = 2.0**60
 _SCALED_NORMAL = np.float32(2.0**-66)
 

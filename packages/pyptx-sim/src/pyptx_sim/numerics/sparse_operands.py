@@ -24,8 +24,9 @@ _HIGH = 2  # two 2-bit fields select one of two elements: 0b0100 the first, 0b11
 class SparseSelection:
     """Selection of the elements of b for the stored elements of a sparse a, by the metadata register.
 
-    `shifts` and `lanes` locate the metadata fields of each row of a; `base` is the first k of each stored element's
-    chunk.
+    `shifts` and `lanes` locate the metadata fields of each row of a. A chunk is the group of elements of b from which
+    one group of stored elements selects; `base` is the first k of each stored element's chunk. `together`: number of
+    adjacent elements that one field selects.
     """
 
     shifts: Array

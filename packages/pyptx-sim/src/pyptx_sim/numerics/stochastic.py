@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def rounded_by(values: Array, precision: Precision, random: Array, count: int) -> Array:
-    """Return float32 `values` rounded to a precision by `count` random bits per value, still as float64.
+    """Return float32 `values` rounded stochastically to `precision`, by `count` random bits per value, as float64.
 
     The random bits are added to the `count` highest bits that rounding discards. If the addition carries, the value is
     rounded away from zero, otherwise toward zero. Overflow gives an infinity.

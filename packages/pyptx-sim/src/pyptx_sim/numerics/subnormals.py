@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 _SIGN = np.uint32(0x80000000)
 _EXPONENT = np.uint32(0x7F800000)
 _ONE = np.uint32(1)
-_SMALLEST_NORMAL = 0x00FFFFFF  # bits of the least normal float32, shifted left by one, minus one
+_SMALLEST_NORMAL = 0x00FFFFFF  # 2 * bits - 1 for the bits of the least normal float32
 
 _HALF_SIGN = np.uint16(0x8000)
 _HALF_EXPONENT = np.uint16(0x7C00)
@@ -29,7 +29,7 @@ def reaches_least_normal(values: Array) -> bool:
 
 
 def _least(values: Array) -> np.uint32:
-    """Return the bits of the least nonzero magnitude, shifted left by one, minus one; 0xffffffff if all are zeros."""
+    """Return `2 * bits - 1` for the least nonzero magnitude (its float32 bits); 0xffffffff if all values are zeros."""
     bits = values.view(np.uint32) << _ONE
     bits -= _ONE
     least: np.uint32 = np.minimum.reduce(bits, axis=None)

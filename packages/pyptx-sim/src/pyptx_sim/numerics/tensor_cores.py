@@ -1,10 +1,10 @@
 """Bit-exact tensor core arithmetic: dot products with truncated alignment to the largest exponent.
 
-The products of some adjacent elements and the addend are aligned to the largest exponent among them, truncated a fixed
-number of bits below it, and added exactly. The sum is rounded: toward zero to f32, to nearest to f16. Longer dot
-products continue with this result as the addend of the next elements. The model and its parameters were measured in
-arXiv 2511.10909 and 2512.07004. The parameters of sm_90 and of warpgroups give every bit of an H200 and an H100
-(`tests/golden`); the other parameters are unverified.
+The products of several adjacent elements and the addend are aligned to the largest exponent among them, truncated to a
+fixed number of bits below that exponent, and added exactly. The sum is rounded: toward zero to f32, to nearest to f16.
+Longer dot products continue with this result as the addend of the next elements. The model and its parameters were
+measured in arXiv 2511.10909 and 2512.07004. The parameters of sm_90 and of warpgroups give every bit of an H200 and an
+H100 (`tests/golden`); the other parameters are unverified.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ _F64 = np.float64
 
 @dataclass(frozen=True, slots=True)
 class Core:
-    """Tensor cores from `since` on: add `bytes` of a row at once, to `fraction` bits below the largest exponent."""
+    """Tensor cores of targets from sm_`since` on: they add the products of `bytes` bytes of a row of A at once.
+
+    Terms are truncated to `fraction` bits below the largest exponent.
+    """
 
     since: int
     fraction: int
@@ -35,10 +38,11 @@ class Core:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """Summation model of one kind of MMA: `length` products are added at once, and rounded to `mantissa` fraction bits.
+    """Summation model of one kind of MMA: `length` products are added at once; the sum has `mantissa` fraction bits.
 
-    With scale factors, the products of `group` adjacent elements are added exactly and then scaled; the alignment
-    depends on the exponents of the scale factors only.
+    Terms are truncated to `fraction` bits below the largest exponent. With scale factors and `group` > 1, the products
+    of `group` adjacent elements are added exactly and then scaled; the alignment depends on the exponents of the scale
+    factors only.
     """
 
     fraction: int
@@ -53,9 +57,9 @@ _ADA, _ADA_FP8 = 89, Model(13, 16, 13)
 # Hopper's warpgroup MMA of 8-bit floats also has 14 bits of significand, and adds all of K = 32 at once.
 _WARPGROUP_FP8 = Model(13, 32, 13)
 _BYTES: Final = {"f16": 2, "bf16": 2, "tf32": 4, **dict.fromkeys(("e4m3", "e5m2", "e3m2", "e2m3", "e2m1"), 1)}
-_SCALED_LENGTH: Final = 128  # terms added at once: the maximum K of block-scaled MMAs
+_SCALED_LENGTH: Final = 128  # number of products added at once: the maximum K of block-scaled MMAs
 _SCALED_FOUR_BITS: Final = Model(35, _SCALED_LENGTH, group=16)
-# Exponent of the smallest normal number, used for the alignment of subnormal operands and addends.
+# By format: exponent of the smallest normal number, with which subnormal operands and addends are aligned.
 _LEAST: Final = {
     **dict.fromkeys(("bf16", "tf32", "f32"), -126),
     **dict.fromkeys(("f16", "e5m2"), -14),
@@ -69,7 +73,7 @@ _F32_END = 2.0**128
 
 
 def model_of(target: str, element: str, *, warpgroup: bool = False) -> Model:
-    """Return the summation model of a target (`sm_90a`) for MMAs of `element`, for a warp or for a warpgroup."""
+    """Return the summation `Model` of a target (`sm_90a`) for MMAs with `element` operands, by warp or warpgroup."""
     if warpgroup and _BYTES[element] == 1:
         return _WARPGROUP_FP8
     number = find_target(target).number
@@ -80,9 +84,10 @@ def model_of(target: str, element: str, *, warpgroup: bool = False) -> Model:
 
 
 def model_of_scaled(element: str) -> Model:
-    """Return the summation model of block-scaled MMAs: it adds all of K at once, packed 4-bit elements in groups of 16.
+    """Return the summation `Model` of block-scaled MMAs, which adds all of K at once, 4-bit elements in groups of 16.
 
-    Measured on fifth-generation MMAs with K = 32 and 64 (arXiv 2511.10909); assumed to apply to `mma` as well.
+    The model was measured on fifth-generation MMAs with K = 32 and 64 (arXiv 2511.10909); it is assumed to apply to
+    `mma` as well.
     """
     return _SCALED_FOUR_BITS if element == "b4" else Model(_CORES[-1].fraction, _SCALED_LENGTH)
 
@@ -95,9 +100,9 @@ def exact_sum(
     model: Model,
     scales: tuple[Array, Array] | None = None,
 ) -> Array:
-    """Return `c` plus the dot products over the last axis of `a` and `b`, float32 (for f16 results: their values).
+    """Return `c` plus the dot products over the last axis of `a` and `b`, as float32, rounded to the type of d.
 
-    `types` are those of d, a, b and c. `a` and `b` broadcast to `[…, rows, columns, k]`, `c` is `[…, rows, columns]`.
+    `types`: element types of d, a, b, c. `a` and `b` broadcast to `[…, rows, columns, k]`, `c` is `[…, rows, columns]`.
     `scales`: float64 scale factors of a and of b, one per element along the last axis.
     """
     d_type, a_type, b_type, c_type = types
@@ -129,12 +134,15 @@ def _powers_of_two(scales: Array) -> Array:
 
 
 def _exponents(values: Array, least: Array | int) -> Array:
-    """Return the exponents of values, at least `least`; arbitrary for a zero."""
+    """Return the binary exponents of values, but at least `least`; arbitrary for a zero."""
     return np.asarray(np.maximum(np.frexp(values)[1] - 1, least))
 
 
 def _products(a: tuple[Array, Array | int], b: tuple[Array, Array | int]) -> tuple[Array, Array]:
-    """Return the products of a and b and their exponents; each operand comes with the least exponent of its format."""
+    """Return the products of a and b and their exponents.
+
+    Each operand is a pair: values, and the least exponent of their format.
+    """
     products = a[0].astype(_F64) * b[0]
     return products, np.where(products != 0, _exponents(*a) + _exponents(*b), _ZERO)
 
@@ -149,7 +157,10 @@ def _groups(a: Array, b: Array, scales: tuple[Array, Array], group: int) -> tupl
 
 
 def _aligned_sum(terms: Array, exponents: Array, c: tuple[Array, int], fraction: int) -> Array:
-    """Return the terms plus the addend `c`, aligned and truncated; `c` comes with the least exponent of its format."""
+    """Return the sum of the aligned and truncated `terms` and of the addend.
+
+    `c` is a pair: addend, and the least exponent of its format.
+    """
     addend = c[0].astype(_F64)
     plain = terms.sum(axis=-1) + addend
     greatest = np.maximum(exponents.max(axis=-1), np.where(addend != 0, _exponents(*c), _ZERO))

@@ -1,4 +1,4 @@
-"""Correctly rounded transcendental functions of float32, with the same bits with every math library.
+"""Correctly rounded transcendental functions of float32, with the same result bits for every math library.
 
 The last bits of NumPy's float64 functions depend on the CPU and the C library. These bits do not change the float32
 result unless the float64 result is near the midpoint of two float32 numbers. Such results, about one in ten million,
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Array
 
 _DIGITS: Final = 120
-"""Digits of decimal arithmetic: 39 for the integral part of the largest float32, the other digits for its sine."""
+"""Digits of decimal arithmetic: 39 for the integral part of the largest float32, the rest for its sine."""
 _UNITS: Final = 32
 """Maximum distance from a midpoint that counts as near, in ulp of float64; NumPy's functions err by at most 4 ulp."""
 _RELATIVE: Final = _UNITS * 2.0**-52
@@ -36,9 +36,9 @@ _WIDTH: Final = np.uint64(2 * _UNITS << _TAIL)
 def correctly_rounded(
     function: np.ufunc, exact: Callable[[float], Decimal], *, normal_above: float = math.inf
 ) -> Callable[[Array], Array]:
-    """Return the float32 function that rounds the result of `function` in float64, or of `exact` near a midpoint.
+    """Return a float32 function that rounds the float64 result of `function`; near a midpoint, the result of `exact`.
 
-    The results for arguments above `normal_above` are normal numbers.
+    `normal_above`: for arguments above it, results are known to be normal numbers.
     """
 
     def settled(x: float) -> float:

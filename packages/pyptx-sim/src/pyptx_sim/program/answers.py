@@ -1,4 +1,7 @@
-"""mbarrier waits whose predicate is never read. Static analysis finds them; a simulated run may not."""
+"""Static analysis of mbarrier waits whose predicate no later instruction reads.
+
+A simulated run alone may not reveal such waits.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
     from pyptx_sim.program.program import Program, Site
 
-# Opcodes past which the analysis does not follow control flow; it assumes that the predicate is read there.
+# Opcodes whose targets the analysis does not follow; it assumes that the code at the targets reads the predicate.
 _AWAY = frozenset({"call", "brx"})
 _ENDS = frozenset({"exit", "trap", "ret"})
 
@@ -51,7 +54,7 @@ def _reads(form: Bound | None, guard: Guard | None, name: str) -> bool:
 
 
 def _goes_on(program: Program, site: Site) -> bool:
-    """Return whether the instruction is a branch to the next instruction, so that its guard has no effect."""
+    """Return whether an instruction is a branch to the next instruction, so that its guard has no effect."""
     return set(_following(program, site)) == {site.pc + 1} and site.instruction.opcode[0] == "bra"
 
 

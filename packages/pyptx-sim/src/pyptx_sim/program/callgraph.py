@@ -1,4 +1,4 @@
-"""Call graph; an indirect call may reach every function whose address is taken."""
+"""Call graph of linked modules; an indirect call may reach every function whose address is taken."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class CallGraph:
-    """Calls between the functions of linked modules, by function key."""
+    """Calls between the functions of linked modules; functions are identified by their keys in `Linked.functions`."""
 
     def __init__(self, linked: Linked) -> None:
         """Collect every call, and every function whose address is taken."""
@@ -57,7 +57,10 @@ class CallGraph:
         return self._called.get(name, set()) | taken
 
     def reachable_from(self, entry: str) -> tuple[str, ...]:
-        """Return all functions that `entry` may reach or that have their address taken; callees first, `entry` last."""
+        """Return all functions that `entry` may call, directly or not, and all whose address is taken; `entry` is last.
+
+        Callees precede their callers.
+        """
         order: list[str] = []
         seen: set[str] = {entry}
         stack = [(entry, iter(sorted(self.callees(entry) | self._taken)))]
@@ -86,7 +89,7 @@ class CallGraph:
         return False
 
     def deepest(self, entry: str, sizes: dict[str, int]) -> int | None:
-        """Return the largest sum of `sizes` along any chain of calls from `entry`; None if a chain may be recursive."""
+        """Return the largest sum of `sizes` (by function) along any chain of calls from `entry`; None if recursive."""
         order = self.reachable_from(entry)
         if any(self.is_recursive(name) for name in order):
             return None
@@ -97,5 +100,5 @@ class CallGraph:
 
 
 def callee_of(instruction: Instruction) -> Operand:
-    """Return the operand of a `call` that names or holds the callee: the first operand without parentheses."""
+    """Return the operand of a `call` that is the callee's name or register: the first operand without parentheses."""
     return next(operand for operand in instruction.operands if not isinstance(operand, CallList))

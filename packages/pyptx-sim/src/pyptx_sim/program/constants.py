@@ -18,7 +18,7 @@ from pyptx_sim.types import byte_size
 if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
 
-# `AddressOf` returns the address of a symbol, relative to its space or as a generic address.
+# `AddressOf`: function that returns the address of a symbol, relative to its state space or as a generic address.
 Form: TypeAlias = Literal["relative", "generic"]
 AddressOf: TypeAlias = Callable[[str, Form], int]
 
@@ -63,7 +63,7 @@ def integer_constant(operand: Operand) -> int | None:
 
 
 def _undeclared(_name: str) -> None:
-    """Return None for every name: a constant expression uses no declared name."""
+    """Return None for every name, so that every symbol counts as undeclared: integer constants contain no symbols."""
 
 
 def _placed_nowhere(name: str, _form: Form) -> int:
@@ -71,7 +71,7 @@ def _placed_nowhere(name: str, _form: Form) -> int:
 
 
 def _apply(function: Operand, inner: Operand, address_of: AddressOf) -> int | float:
-    """Evaluate `generic(sym)`, or `0xFF00(sym)`, which extracts the bytes under the mask."""
+    """Evaluate `generic(sym)`, or `0xFF00(sym)`, which extracts the masked bits of the address and shifts them down."""
     if isinstance(function, Symbol) and function.name == "generic":
         return _evaluated(inner, lambda name, _form: address_of(name, "generic"))
     mask = int(_evaluated(function, address_of))
@@ -80,7 +80,7 @@ def _apply(function: Operand, inner: Operand, address_of: AddressOf) -> int | fl
 
 
 def encode(value: int | float, ptx_type: str) -> bytes:
-    """Return the bytes in memory of one element of `ptx_type`."""
+    """Return the bytes that store `value` in memory as one element of `ptx_type`."""
     size = byte_size(ptx_type)
     if ptx_type in {"f16", "f32", "f64"}:
         return _float_bytes(float(value), size)
@@ -90,7 +90,7 @@ def encode(value: int | float, ptx_type: str) -> bytes:
 
 
 def _float_bytes(value: float, size: int) -> bytes:
-    """Return the bytes of a float of `size` bytes; a value that is too large becomes infinite."""
+    """Return the bytes of `value` as a float of `size` bytes; a value that is too large becomes infinite."""
     with np.errstate(over="ignore"):
         return np.array(value, np.float64).astype(f"<f{size}").tobytes()
 

@@ -27,9 +27,9 @@ _ALWAYS: Final = frozenset({FRAME_SLOT, STACK_SLOT, CARRY_SLOT})
 
 @lru_cache(maxsize=64)
 def deciding_slots(program: Program, pcs: frozenset[int]) -> frozenset[int] | None:
-    """Return the slots of the registers that control loops through instructions at `pcs`.
+    """Return the slots of the registers that control the loops that contain instructions at `pcs`.
 
-    None if any register may control a loop: a loop calls a function or has an unknown instruction.
+    None if any register may control a loop, because the loop calls a function or has an unknown instruction.
     """
     sites = _sites_around(program, pcs)
     if any(program.forms[site.pc] is None or site.instruction.opcode[0] in _CALLS for site in sites):
@@ -52,12 +52,12 @@ def deciding_slots(program: Program, pcs: frozenset[int]) -> frozenset[int] | No
 
 
 def loops_only_compute(program: Program, pcs: frozenset[int]) -> bool:
-    """Return whether loops through instructions at `pcs` only compute and branch."""
+    """Return whether the loops that contain instructions at `pcs` only compute and branch, without memory accesses."""
     return all(_only_computes(site) or site.instruction.opcode[0] in _BRANCHES for site in _sites_around(program, pcs))
 
 
 def _sites_around(program: Program, pcs: frozenset[int]) -> list[Site]:
-    """Return the instructions on all paths from an instruction at `pcs` back to itself."""
+    """Return the instructions of the basic blocks on all paths from an instruction at `pcs` back to the same one."""
     starts = [block.first for block in program.blocks]
     blocks = {bisect_right(starts, pc) - 1 for pc in pcs}
     around = {each for block in blocks for each in _cycle(program, block)}
@@ -70,7 +70,7 @@ def _only_computes(site: Site) -> bool:
 
 
 def _cycle(program: Program, block: int) -> set[int]:
-    """Return `block` and the blocks on all paths from `block` back to `block`."""
+    """Return `block` and the basic blocks on all control flow paths from `block` back to `block`."""
     edges: dict[int, frozenset[int]] = {}
     pending = [block]
     while pending:

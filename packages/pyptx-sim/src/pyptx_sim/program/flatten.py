@@ -1,4 +1,7 @@
-"""One function as a flat list of instructions: names bound, guards of control flow converted to branches."""
+"""Lowering of one function to a flat list of instructions.
+
+Names are bound to registers and variables; guards of control flow instructions are converted to branches.
+"""
 
 from __future__ import annotations
 
@@ -52,21 +55,21 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Declarator, Function, Parameter, Statement
     from pyptx_sim.program.scopes import Binding, Placement
 
-# Limit of a program's registers: the simulator has a list entry for each. Real programs declare thousands.
+# Maximum number of registers of a program: the simulator has a list entry for each. Real programs declare thousands.
 MOST_SLOTS: Final = 1 << 20
 _RETURN = Instruction(opcode=("ret",))
 
 
 @dataclass(slots=True)
 class Numbers:
-    """Counters and lists of the whole program: register slots, labels, instructions."""
+    """Register slots, labels and instructions that the functions of a program have used so far."""
 
     slots: int
     sites: list[Site] = field(default_factory=list[Site])
     label_pcs: dict[int, int] = field(default_factory=dict[int, int])
 
     def new_slots(self, count: int = 1) -> int:
-        """Return the first of `count` fresh register slots."""
+        """Reserve `count` unused consecutive register slots; return the first."""
         first = self.slots
         if count > MOST_SLOTS - first:
             raise ProgramError(f"too many registers: limit {MOST_SLOTS}")
@@ -74,17 +77,17 @@ class Numbers:
         return first
 
     def new_label(self) -> LabelBinding:
-        """Return a fresh label without a pc."""
+        """Return a new label whose pc is not yet known."""
         key = len(self.label_pcs)
         self.label_pcs[key] = -1
         return LabelBinding(key)
 
 
 class Flattener:
-    """Lowering of one function's body."""
+    """Lowers one function: its parameters, declarations and instructions."""
 
     def __init__(self, function: Function, module: Scope, numbers: Numbers, shared: SharedRegion, ordinal: int) -> None:
-        """Prepare to lower `function`, whose first instruction has number `ordinal` in the linked modules."""
+        """Prepare to lower `function`; `ordinal`: number of its first instruction in reading order of the modules."""
         self._function = function
         self._numbers = numbers
         self._shared = shared
@@ -142,7 +145,7 @@ class Flattener:
         return binding
 
     def _param_variable(self, name: str, shape: Shape) -> Binding:
-        """Place a scalar `.param` in a register, an array in the frame, an unsized array's address in a register."""
+        """Place a scalar `.param` or the address of an unsized array in a register, another array in the frame."""
         if shape.dimensions and not shape.size:
             return UnsizedParameter(self._register(name, "u64"))
         if shape.dimensions or name in self._in_memory:
@@ -232,7 +235,7 @@ class Flattener:
 
     @staticmethod
     def _declare_list(statement: Statement, label: str | None, scope: Scope) -> None:
-        """Bind the label before a list of targets or a prototype to that declaration."""
+        """Bind `label`, which precedes a `.branchtargets`, `.calltargets` or `.callprototype`, to the declaration."""
         if label is None:
             return
         match statement:
@@ -294,7 +297,7 @@ def _is_static(variable: Variable) -> bool:
 
 
 def _used_bytes(pragmas: tuple[str, ...]) -> int:
-    """Return the mask of bytes that the next load uses, from a `used_bytes_mask` pragma; all bytes without one."""
+    """Return the mask of bytes used after the next load, from its `used_bytes_mask` pragma; all bytes without one."""
     for words in (pragma.split() for pragma in pragmas):
         if len(words) == 2 and words[0] == "used_bytes_mask":
             return int(parse_literal(words[1]))

@@ -24,20 +24,23 @@ _ENDS: Final = frozenset({"ret", "exit", "trap"})
 
 
 def waits_alone(opcode: tuple[str, ...]) -> bool:
-    """Return whether an instruction may wait or be executed again, and therefore forms its own block."""
+    """Return whether an instruction may wait or be executed again, and therefore forms its own basic block."""
     step = step_of(opcode)
     return step is not None and step.blocks
 
 
 def ends_block(opcode: tuple[str, ...]) -> bool:
-    """Return whether an instruction is the last of its block."""
+    """Return whether an instruction ends its basic block (a terminator)."""
     step = step_of(opcode)
     return step is not None and step.end is not None
 
 
 @until_plugins_change(maxsize=1 << 12)
 def converges(opcode: tuple[str, ...]) -> Converges:
-    """Return which lanes must execute an instruction together: `lanes` of the membermask, a `warp` or a `warpgroup`."""
+    """Return which threads must execute an instruction together: `lanes` of the membermask, a `warp`, a `warpgroup`.
+
+    An empty string: none.
+    """
     step = step_of(opcode)
     if step is not None and step.converges is not None:
         return step.converges
@@ -51,7 +54,7 @@ def _names_lanes(pattern: Pattern) -> bool:
 
 
 def is_gate(opcode: tuple[str, ...]) -> bool:
-    """Return whether the lanes of a warp wait for each other at an instruction."""
+    """Return whether lanes of a warp wait for each other before they execute an instruction, such as `shfl.sync`."""
     return converges(opcode) != ""
 
 
@@ -69,12 +72,12 @@ def gathers_warp(opcode: tuple[str, ...]) -> bool:
 def basic_blocks(
     functions: Iterable[FunctionLayout], sites: Sequence[Site], label_pcs: Iterable[int]
 ) -> tuple[BlockRange, ...]:
-    """Split the functions' instructions into blocks, numbered in program order."""
+    """Split the functions' instructions into basic blocks, numbered in program order."""
     leaders = set(label_pcs)
     bodies = [function.body for function in functions if function.body]
     leaders.update(body.start for body in bodies)
     leaders.update(body.stop for body in bodies)
-    together = False  # whether an earlier gate of this block has converged the warps
+    together = False  # all lanes have converged at an earlier instruction of this block
     for site in sites:
         opcode = site.instruction.opcode
         together = together and site.pc not in leaders
@@ -94,7 +97,7 @@ def basic_blocks(
 
 
 def successors(program: Program, block: BlockRange) -> frozenset[int]:
-    """Return the blocks of the function that may execute directly after a block."""
+    """Return the indices of the basic blocks of the same function that may execute directly after `block`."""
     last = program.sites[block.last - 1]
     opcode, guarded = last.instruction.opcode[0], last.instruction.guard is not None
     following = () if opcode in _BRANCHES | _ENDS and not guarded else (block.index + 1,)
@@ -102,7 +105,7 @@ def successors(program: Program, block: BlockRange) -> frozenset[int]:
 
 
 def _branched(program: Program, site: Site) -> Iterator[int]:
-    """Yield the target blocks of a branch, or of its `.branchtargets` list."""
+    """Yield the indices of the basic blocks that a branch names, directly or in its `.branchtargets` list."""
     for name in (name for operand in site.instruction.operands for name in names_of(operand)):
         found = site.scope.find(name)
         labels = found.names if isinstance(found, TargetsBinding) else (name,)

@@ -25,7 +25,7 @@ RED_ZONE = 256
 
 _DRIVER_ALIGNMENT = 256
 
-# The initializers of these types set properties (`addr_mode_0 = clamp_to_edge`), not bytes.
+# Types whose initializers set properties (`addr_mode_0 = clamp_to_edge`), not bytes.
 OPAQUE_TYPES = frozenset({"texref", "samplerref", "surfref"})
 _ADDRESS_MODES = {"clamp_ogl": "clamp", "clamp_to_edge": "clamp", "clamp_to_border": "border"}
 
@@ -51,7 +51,7 @@ class ImageBuilder:
     """Builder of the initial bytes of the global and the constant space, from `.global` and `.const` variables."""
 
     def __init__(self) -> None:
-        """Start with empty spaces."""
+        """Start without variables in global and constant memory."""
         self._regions = {
             "global": SpaceAllocator("global", RED_ZONE, RED_ZONE),
             "const": SpaceAllocator("const", FIRST_OFFSET, 16),
@@ -60,7 +60,7 @@ class ImageBuilder:
         self._reserved: list[tuple[Placement, bytes]] = []
 
     def declare(self, variable: Variable, scope: Scope) -> None:
-        """Place the variables of one declaration and bind their names in `scope`."""
+        """Assign offsets to the variables of one declaration, and bind their names in `scope`."""
         declared = variable
         space = variable.space.partition("[")[0].partition("::")[0]
         if space == "tex":  # .tex is an older name of .global .texref; manual: "Texture State Space"
@@ -73,7 +73,7 @@ class ImageBuilder:
             self._declared.append((placement, shape, declarator, declared, scope))
 
     def reserve(self, name: str, data: bytes) -> int:
-        """Place `data`, which a driver would provide, in the global space, and return its offset."""
+        """Place `data`, which on a GPU the driver provides, in global memory; return its offset."""
         shape = Shape("b8", (len(data),), len(data), _DRIVER_ALIGNMENT)
         placement = self._regions["global"].place(name, shape)
         self._reserved.append((placement, data))
@@ -114,7 +114,7 @@ class ImageBuilder:
 
 
 def _sampler(fields: Vector) -> Sampler:
-    """Return the sampler of an initializer: `{addr_mode_0 = wrap, filter_mode = linear}`. Manual: "Samplerref"."""
+    """Return the sampler that an initializer describes: `{addr_mode_0 = wrap, …}`. Manual: "Samplerref"."""
     given = {
         field.name: value.name if isinstance(value, Symbol) else getattr(value, "text", "")
         for part in fields.elements

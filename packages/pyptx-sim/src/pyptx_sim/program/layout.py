@@ -34,7 +34,7 @@ _MOST_NAMES: Final = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Layout of a variable: element type, extents (the vector length last), size and alignment in bytes."""
+    """Layout of a variable: element type, array extents (last the vector length), size and alignment in bytes."""
 
     type: str
     dimensions: tuple[int, ...]
@@ -60,7 +60,7 @@ def shape_of(
     alignment: int | None,
     elements: int | None = None,
 ) -> Shape:
-    """Return the shape of a declaration; an empty first bracket has `elements` elements, or none (`.shared x[]`)."""
+    """Return the `Shape` of a declaration; an omitted first extent (`x[]`) is `elements`, or 0 if that is None."""
     extents = [_extent(bound) for bound in dimensions]
     if dimensions and dimensions[0] is None and elements is not None:
         extents[0] = elements
@@ -76,7 +76,7 @@ def shape_of(
 
 
 def variable_shape(variable: Variable, declarator: Declarator) -> Shape:
-    """Return the shape of one variable of a declaration; an initializer determines an omitted first extent."""
+    """Return the `Shape` of one variable of a declaration; an initializer determines an omitted first extent."""
     initializer = declarator.initializer
     count = len(initializer.elements) if isinstance(initializer, Vector) else None
     return shape_of(variable.type, variable.vector, declarator.dimensions, variable.alignment, count)
@@ -103,13 +103,13 @@ def numbered_names(stem: str, count: int) -> Iterator[str]:
 
 
 def parameter_shape(parameter: Parameter) -> Shape:
-    """Return the shape of a `.param` of a function header."""
+    """Return the `Shape` of a `.param` parameter in a function header."""
     return shape_of(parameter.type, parameter.vector, parameter.dimensions, parameter.alignment)
 
 
 @dataclass(slots=True)
 class SpaceAllocator:
-    """Allocator of offsets in one space, in order of declaration, with `gap` unused bytes after each variable."""
+    """Allocator of offsets in one state space, in order of declaration, with `gap` unused bytes after each variable."""
 
     space: str
     end: int = 0
@@ -117,7 +117,7 @@ class SpaceAllocator:
     used: int = 0
 
     def place(self, name: str, shape: Shape) -> Placement:
-        """Return the next aligned placement for a variable; raise ProgramError if it exceeds the space."""
+        """Return the placement of a variable at the next aligned offset; raise ProgramError past the space's limit."""
         most = MOST_BYTES[self.space]
         self.used += shape.size
         if self.used > most:
@@ -131,10 +131,10 @@ class SpaceAllocator:
 
 @dataclass(slots=True)
 class SharedRegion:
-    """Allocator of static shared variables, and the alignment of dynamic shared memory."""
+    """Allocator of static shared variables; also tracks the alignment of dynamic shared memory."""
 
     static: SpaceAllocator
-    alignment: int = 16  # CUDA's alignment of dynamic shared memory by default
+    alignment: int = 16  # bytes; CUDA's default alignment of dynamic shared memory
     placements: list[Placement] = field(default_factory=list[Placement])
 
     def place(self, name: str, shape: Shape, *, dynamic: bool) -> Placement:

@@ -28,7 +28,7 @@ _EXPORTED = ("visible", "weak", "common")
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """Function, or one variable of a declaration, at the top level of modules[`module`]."""
+    """Function or variable declared at the top level of the module with index `module`."""
 
     module: int
     name: str
@@ -36,7 +36,7 @@ class Declared:
 
     @property
     def defines(self) -> bool:
-        """Whether this is a definition: a function body, a variable that is not `.extern`, or dynamic shared memory."""
+        """Whether this is a definition: function with a body, variable without `.extern`, or dynamic shared memory."""
         if isinstance(self.node, Function):
             return self.node.body is not None
         return self.node.linking != "extern" or (_is_shared(self.node) and not self.size)
@@ -57,7 +57,7 @@ class Declared:
 
     @property
     def kind(self) -> tuple[object, ...]:
-        """Properties that a declaration shares with its definition: state space, or sizes of parameters and results."""
+        """Properties in which declarations must match: state space, or sizes of parameters and results."""
         node = self.node
         if isinstance(node, Variable):
             return (node.space.partition("::")[0],)
@@ -66,7 +66,7 @@ class Declared:
 
 @dataclass(frozen=True, slots=True)
 class LinkedFunction:
-    """Function, with its key as the name of `node`; `ordinal` numbers its first instruction in the linked modules."""
+    """Function; `node.name` is its key. `ordinal`: number of its first instruction in reading order of all modules."""
 
     module: int
     node: Function
@@ -78,8 +78,9 @@ class Linked:
     """Modules with every name resolved.
 
     `functions`: functions by key. The key is the name, or the name with its module if several modules have a function
-    of that name. `keys`: per module, the key of each name, aliases included. `variables`: variables to be placed, each
-    in its module's scope. `imports`: per module, the names that it imports, with the defining module.
+    of that name. `keys`: per module, the key of each function name, aliases included. `variables`: variables to place
+    in memory, each with the index of its module. `imports`: per module, the imported variables' names, with the index
+    of the defining module.
     """
 
     modules: tuple[Module, ...]
@@ -92,8 +93,8 @@ class Linked:
 def link(modules: Sequence[Module]) -> Linked:
     """Resolve the names of modules that run as one program.
 
-    An undefined `.extern` variable of a single module becomes its own variable, as in ptxas. Otherwise, and for
-    conflicting definitions, ProgramError is raised. A function without a body is an error only if it is called.
+    An undefined `.extern` variable of a single module counts as defined there, as in ptxas. With several modules, it
+    raises ProgramError, as do conflicting definitions. A function without a body is an error only if it is called.
     """
     linker = _Linker(tuple(modules))
     linker.resolve()
@@ -140,7 +141,7 @@ class _Linker:
             self.linked.functions[key] = LinkedFunction(meant.module, named, self._ordinals[id(node)])
 
     def _key(self, meant: Declared) -> str:
-        """Return the function's key: its name, with the module if another module declares the same name."""
+        """Return a function's key: its name, with the module's index if another module declares the same name."""
         if meant.exported or not meant.defines or not self._is_shared_name(meant):
             return meant.name
         return f"{meant.name} of modules[{meant.module}]"
@@ -225,7 +226,7 @@ def _described(each: Declared) -> str:
 
 
 def _passed(parameters: tuple[Parameter, ...]) -> tuple[int, ...]:
-    """Return the size of each parameter in bytes, which nvlink compares between prototypes."""
+    """Return the size in bytes of each parameter; nvlink requires equal sizes in declaration and definition."""
     return tuple(0 if each.type == "pred" else parameter_shape(each).size for each in parameters)
 
 
@@ -234,7 +235,7 @@ def _is_shared(node: Variable) -> bool:
 
 
 def _first_ordinals(modules: tuple[Module, ...]) -> dict[int, int]:
-    """Map the identity of each function node to the number of its first instruction, in reading order."""
+    """Return, by `id` of each function node, the number of its first instruction in reading order of all modules."""
     ordinals: dict[int, int] = {}
     count = 0
     for module in modules:

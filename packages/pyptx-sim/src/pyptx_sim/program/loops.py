@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 def innermost_loops(successors: Edges, first: int) -> Iterator[tuple[int, ...]]:
-    """Yield the blocks of each innermost natural loop of a function with first block `first`, in flow order.
+    """Yield the basic blocks of each innermost natural loop of a function, in flow order.
 
-    A natural loop has one entry, the first of its blocks; every cycle in an innermost loop contains the entry.
-    `successors` has an item for each block of the function.
+    A natural loop has one entry block, which is first; every cycle in an innermost loop contains the entry. `first` is
+    the function's first basic block. `successors` has an item for each basic block of the function.
     """
     predecessors: dict[int, set[int]] = {block: set() for block in successors}
     for block, following in successors.items():
@@ -34,7 +34,7 @@ def innermost_loops(successors: Edges, first: int) -> Iterator[tuple[int, ...]]:
 
 
 def _flow_order(predecessors: Mapping[int, Collection[int]]) -> tuple[int, ...] | None:
-    """Return the blocks in topological order; None if they form a cycle."""
+    """Return basic blocks in topological order of control flow; None if they form a cycle."""
     try:
         return tuple(TopologicalSorter(predecessors).static_order())
     except CycleError:
@@ -42,9 +42,9 @@ def _flow_order(predecessors: Mapping[int, Collection[int]]) -> tuple[int, ...] 
 
 
 def _cyclic_parts(successors: Edges, blocks: frozenset[int]) -> Iterator[frozenset[int]]:
-    """Yield the strongly connected components of the graph on `blocks` that have a cycle (Tarjan's algorithm)."""
+    """Yield the strongly connected components, on `blocks`, that have a cycle (Tarjan's algorithm)."""
     number: dict[int, int] = {}
-    lowest: dict[int, int] = {}  # per block on the stack: lowest number among blocks known to be reachable from it
+    lowest: dict[int, int] = {}  # for each block on the stack: lowest number of a block reachable from it
     stack: list[int] = []
     for root in sorted(blocks):
         path = [] if root in number else [(root, iter(successors[root] & blocks))]

@@ -1,4 +1,4 @@
-"""Lower one entry of linked modules, with all code that it can reach, to a `Program`."""
+"""Lowering of one kernel entry of linked modules, with all functions that it can reach, to a `Program`."""
 
 from __future__ import annotations
 
@@ -31,16 +31,18 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Function, Variable
     from pyptx_sim.program.linking import Linked, LinkedFunction
 
-# Registers per SM (from sm_75 on), limit per thread, granularity. CUDA C++ Programming Guide: "Compute Capabilities".
+# Number of registers per SM (from sm_75 on), limit per thread, allocation granularity per thread. CUDA C++ Programming
+# Guide: "Compute Capabilities".
 _REGISTERS, _MOST_REGISTERS, _REGISTER_STEP = 65536, 256, 8
 # Stack bytes of a thread if the stack depth is unknown before execution (recursion, alloca); CUDA's default is 1 KiB.
 _OPEN_STACK = 64 << 10
-# Workspace of a cooperative grid: its size, and the grid barrier's word, initially zero (docs/internals/compilers.md).
+# Initial bytes of a cooperative grid's workspace: its size in bytes, and the grid barrier's word, zero
+# (docs/internals/compilers.md).
 _WORKSPACE = struct.pack("<II", 8, 0)
 
 
 class _Key:
-    """Modules as a cache key, compared by identity, because hashing a tree would visit all its nodes."""
+    """Cache key for modules, compared by identity, because hashing a syntax tree would visit all its nodes."""
 
     __slots__ = ("modules",)
 
@@ -61,10 +63,11 @@ def lower(
     *,
     closest_form: bool = False,
 ) -> Program:
-    """Lower `entry` (None: the only one) of a module or of several linked modules; `closest_form`: see `Program`.
+    """Lower kernel `entry` (None: the only one) of a module or of several linked modules to a `Program`.
 
-    The target is the module's `.target`, unless `target` is given. Results are cached per module objects. Raise
-    ProgramError for a missing or ambiguous entry, for linking errors, and for declarations that cannot be placed.
+    The target is the module's `.target`, unless `target` is given. `closest_form`: see `Program`. Results are cached by
+    the identity of the module objects. Raise ProgramError for a missing or ambiguous entry, for linking errors, and for
+    variables that exceed the memory of their state space.
     """
     several = (modules,) if isinstance(modules, Module) else tuple(modules)
     return _lower(_Key(several), entry, target, closest_form=closest_form)
@@ -83,7 +86,7 @@ def _lower(key: _Key, entry: str | None, target: str | None, *, closest_form: bo
 
 @lru_cache(maxsize=64)
 def _linked(key: _Key) -> tuple[Linked, CallGraph]:
-    """Return the resolved names and the call graph; cached, since every entry of a module needs all functions."""
+    """Return the linked modules and their call graph; cached, since lowering any entry needs all functions."""
     linked = link(key.modules)
     return linked, CallGraph(linked)
 
@@ -188,7 +191,10 @@ class _Lowering:
         return layouts
 
     def _workspace(self) -> int | None:
-        """Place the workspace shared by the CTAs of a cooperative grid, if the program reads its address."""
+        """Place a workspace for the CTAs of a cooperative grid in global memory, if the program reads %envreg1.
+
+        Return its offset, or None.
+        """
         operands = (operand for site in self._numbers.sites for operand in site.instruction.operands)
         if not any(isinstance(operand, Register) and operand.name == "%envreg1" for operand in operands):
             return None
@@ -219,7 +225,7 @@ class _Lowering:
 
 
 def _framed(layout: FunctionLayout, *, recursive: bool) -> FunctionLayout:
-    """Give a recursive function a nonempty frame, so that unbounded recursion exhausts the stack."""
+    """Return a function's layout, with a nonempty frame if recursive, so that endless recursion uses up the stack."""
     return replace(layout, recursive=True, frame_size=max(layout.frame_size, 16)) if recursive else layout
 
 
@@ -258,8 +264,8 @@ def _count(word: Immediate, directive: str) -> int:
 def _registers(entry: Function) -> int | None:
     """Return the registers per thread that ptxas assigns; None if the header does not specify them.
 
-    ptxas 13.0 gives a kernel whose warps change their register counts the maximum that the CTA's directives allow. It
-    ignores such changes (C7508) without `.maxnreg`, unless `.minnctapersm` and the threads of a CTA are given.
+    ptxas 13.0 assigns to a kernel with `setmaxnreg` the maximum that the kernel's directives allow. It ignores
+    `setmaxnreg` (C7508) without `.maxnreg`, unless `.minnctapersm` and the threads of a CTA are given.
     """
     asked = _extent(entry, "maxnreg")
     limits = [] if asked is None else [-(-asked[0] // _REGISTER_STEP) * _REGISTER_STEP]

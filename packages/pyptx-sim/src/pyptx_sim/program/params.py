@@ -1,4 +1,4 @@
-"""`.param` variables that need memory. Manual: "Parameter State Space", "Device Function Parameters"."""
+"""`.param` variables that must be in memory, not in registers. Manual: "Device Function Parameters"."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
 
 
-# Operand classes without symbols or inner operands; most operands are of these classes.
+# Operand classes that contain no symbols or inner operands; most operands are of these classes.
 _NAMELESS = (Register, Immediate, str)
 
 
@@ -45,8 +45,8 @@ def symbols_of(operand: Operand | str | None) -> Iterator[str]:
 def params_in_memory(function: Function) -> frozenset[str]:
     """Return the symbols that some instruction uses other than to load, store or pass the whole variable.
 
-    All other variables can be kept in registers. Symbols are compared by name, not by scope: excess variables in memory
-    cost only time.
+    All other `.param` variables can be stored in registers. Symbols are compared by name, not by scope: superfluous
+    variables in memory only cost time.
     """
     if function.body is None:
         return frozenset()

@@ -1,4 +1,4 @@
-"""Lowered programs, which the machine executes."""
+"""Lowered programs: flat lists of instructions with resolved names, which the simulated machine executes."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ ALL_BYTES = 0xFFFFFFFF
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Instruction at `pc`; `ordinal` numbers the modules' instructions in reading order (-1: not in a module).
+    """Instruction at `pc`; `ordinal`: its number in reading order of the modules (-1: not in a module's text).
 
-    `used_bytes`: mask of the loaded bytes that are used. Manual: "Pragma Strings: used_bytes_mask".
+    `used_bytes`: mask of the loaded bytes that the program uses. Manual: "Pragma Strings: used_bytes_mask".
     """
 
     pc: int
@@ -51,10 +51,10 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class FunctionLayout:
-    """Function as the machine executes it.
+    """Lowered function of a program.
 
-    `recursive`: the function may be called again while it runs, so its calls save `slots`. `body`: the half-open range
-    of its pcs, empty for an `.extern` function, which the simulator implements by name.
+    `recursive`: the function may be called again while it runs, so calls in it save the registers in `slots`. `body`:
+    the half-open range of its pcs, empty for an `.extern` function, which the simulator implements by name.
     """
 
     name: str
@@ -100,7 +100,8 @@ class Image:
     placements: tuple[Placement, ...]
 
 
-# Loads and stores, and the table's modifiers that make them strong. Manual: "Memory Consistency Model".
+# Opcodes of loads and stores; slots (in the instruction table) of modifiers that make them strong. Manual: "Memory
+# Consistency Model".
 _MOVES = frozenset({"ld", "st"})
 _STRONG = frozenset({"sem", "volatile"})
 _UPDATES = frozenset({"atom", "red"})
@@ -154,7 +155,7 @@ class Program:
 
     @cached_property
     def block_of(self) -> dict[int, int]:
-        """Index of each block by its first pc."""
+        """Index of each basic block by the pc of its first instruction."""
         return {block.first: block.index for block in self.blocks}
 
     @cached_property
@@ -167,14 +168,14 @@ class Program:
 
     @cached_property
     def written(self) -> frozenset[int]:
-        """Slots of the registers that any instruction may write; calls also write the parameters of functions."""
+        """Slots of the registers that any instruction may write, including parameters of functions (by calls)."""
         formal = (each for layout in self.functions.values() for each in layout.parameters)
         parts = (part for each in formal for part in (each.components if isinstance(each, VectorBinding) else (each,)))
         slots = {part.slot for part in parts if isinstance(part, RegisterBinding)}
         for site, form in zip(self.sites, self.forms, strict=True):
             targets = () if form is None else (form.operands[name] for name in form.written)
             for name in (name for operand in targets for name in _names(operand)):
-                # A video instruction may write a part of a register, `%r1.b0`; any other writes a vector as a whole.
+                # A video instruction may write a part of a register, `%r1.b0`; others write whole registers.
                 found = site.scope.find(name) or site.scope.find(name.rpartition(".")[0])
                 every = found.components if isinstance(found, VectorBinding) else (found,)
                 slots.update(part.slot for part in every if isinstance(part, RegisterBinding))
@@ -210,7 +211,7 @@ class Program:
 
     @cached_property
     def narrows_scopes(self) -> bool:
-        """Whether any strong access has `.cta` or `.cluster` scope."""
+        """Whether any load, store or atomic has `.cta` or `.cluster` scope."""
         accesses = (form for site, form in zip(self.sites, self.forms, strict=True) if _is_access(site))
         return any(form is not None and form.words.get("scope") in _NARROW for form in accesses)
 
@@ -226,11 +227,11 @@ class Program:
         return found
 
     def label_block(self, key: int) -> int:
-        """Return the index of the block that follows a label."""
+        """Return the index of the basic block that follows the label with number `key`."""
         return self.block_of[self.labels[key]]
 
     def entry_block(self, function: str) -> int:
-        """Return the index of a function's first block."""
+        """Return the index of a function's first basic block."""
         body = self.functions[function].body
         if not body:
             raise ProgramError(f"undefined function {function}")
@@ -242,7 +243,7 @@ class Program:
         return None if place is None else place.line
 
     def place(self, pc: int) -> SourceLocation | None:
-        """Return the line and the module of an instruction; None if it is not in the source."""
+        """Return the PTX line and the module of an instruction; None if it is not in the source."""
         ordinal = self.sites[pc].ordinal if 0 <= pc < len(self.sites) else -1
         return self._places[ordinal] if ordinal >= 0 else None
 

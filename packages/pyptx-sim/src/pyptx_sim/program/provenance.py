@@ -1,9 +1,9 @@
-"""Provenance of addresses: the variable that the address in a register is formed from.
+"""Provenance of addresses: the variable from which the address in a register is formed.
 
-A register has a variable if each of its definitions is an address of this variable plus numbers. A value that may
-contain another address is unknown: it is loaded from shared, local or generic memory, is an argument or result of a
-function, joins two variables, or is computed in another way. Therefore a register with a variable never contains an
-address that the program formed from another one.
+The analysis assigns a variable to a register if each definition of the register is an address of this variable plus
+numbers. A value that may contain another address is unknown: it is loaded from shared, local or generic memory, is an
+argument or result of a function, joins two variables, or is computed in another way. Therefore a register with an
+assigned variable never contains an address that the program formed from another variable.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ __all__ = ["BOUNDED", "Variable", "variables_of"]
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable that addresses are formed from; `offset`, for dynamic shared memory: the constant added to it."""
+    """A variable from which addresses are formed; `offset`: constant added to the start of dynamic shared memory."""
 
     placement: Placement
     offset: int = 0
@@ -54,8 +54,8 @@ _Value: TypeAlias = "Variable | Literal['number', 'unknown']"
 _UNKNOWN: Final = "unknown"
 _NUMBER: Final = "number"
 BOUNDED: Final = frozenset({"shared", "global", "const"})
-_POINTER_BYTES: Final = 4  # bytes of the narrowest address
-# Instructions whose result is an address if one of these operands is an address and all other operands are numbers.
+_POINTER_BYTES: Final = 4  # size of the narrowest address
+# By opcode: operands of which one may be an address, if the other operands are numbers; the result is then an address.
 _SUMS: Final = {
     **dict.fromkeys(("add", "and", "or", "xor"), ("a", "b")),
     **dict.fromkeys(("sub", "mov", "cvt", "cvta", "shfl"), ("a",)),
@@ -67,9 +67,10 @@ _FROM_HOST: Final = frozenset({"global", "const", "param"})
 
 @dataclass(frozen=True, slots=True)
 class _Definition:
-    """Definition of registers: one of `addresses` plus `numbers`, which must not contain addresses.
+    """Value that an instruction assigns to registers: the sum of `addresses` and `numbers`.
 
-    `choice`: the value is one of `addresses`, not their sum.
+    The sum is an address if exactly one of `addresses` and none of `numbers` is an address. With `choice`, the value is
+    one of `addresses`, not their sum. `targets`: slots of the registers.
     """
 
     targets: tuple[int, ...]
@@ -80,7 +81,7 @@ class _Definition:
 
 @lru_cache(maxsize=32)
 def variables_of(program: Program) -> Mapping[int, Variable]:
-    """Return, by register slot, the variable that all addresses in the register are formed from."""
+    """Return, by register slot, the variable from which all addresses in the register are formed."""
     if not any(_is_bounded(each) for each in _placements(program)):
         return {}
     stored = [source for site in program.sites for source in _stored(program, site)]
@@ -99,7 +100,7 @@ def _is_bounded(placement: Placement) -> bool:
 
 
 def _settle(program: Program, *, trusting: bool) -> dict[int, _Value]:
-    """Return each register's variable, "number" or "unknown"; `trusting`: assume no variables' addresses in memory."""
+    """Return each register's variable, "number" or "unknown"; `trusting`: memory has no addresses of variables."""
     definitions = [
         each
         for site, form in zip(program.sites, program.forms, strict=True)
@@ -132,7 +133,7 @@ def _value(known: Mapping[int, _Value], source: int | _Value) -> _Value | None:
 
 
 def _result(known: Mapping[int, _Value], definition: _Definition) -> _Value | None:
-    """Return the variable, "number" or "unknown" that a definition results in; None while a source has none."""
+    """Return the result of a definition: a variable, "number" or "unknown"; None while a source has no result yet."""
     addresses = [_value(known, each) for each in definition.addresses]
     numbers = [_value(known, each) for each in definition.numbers]
     if _UNKNOWN in addresses or any(each not in {None, _NUMBER} for each in numbers):
@@ -186,7 +187,7 @@ def _definitions(site: Site, form: Bound | None, *, trusting: bool) -> Iterator[
 
 
 def _loaded(site: Site, form: Bound, address: Operand, *, trusting: bool) -> _Value:
-    """Return the value of a load: a number if the host wrote the memory, or if the type is narrower than an address."""
+    """Return "number" for a load from memory that the host wrote, or narrower than an address, else "unknown"."""
     types = [each for name in form.written for each in form.types[name] or ()]
     if all(each == "pred" or byte_size(each) < _POINTER_BYTES for each in types):
         return _NUMBER
@@ -200,7 +201,7 @@ def _loaded(site: Site, form: Bound, address: Operand, *, trusting: bool) -> _Va
 
 
 def _stored(program: Program, site: Site) -> Iterator[int | _Value]:
-    """Yield the values that an instruction stores or passes to a function."""
+    """Yield the sources (register slots or values) that an instruction stores to memory or passes to a function."""
     form = program.forms[site.pc]
     if form is None or site.instruction.opcode[0] == "call":
         for operand in site.instruction.operands:
@@ -237,7 +238,7 @@ def _registers(scope: Scope, operand: Operand) -> Iterator[int]:
 
 
 def _kept(scope: Scope, address: Address) -> Iterator[int]:
-    """Yield the register slot of the `.param` variable in an address, if a register holds the variable."""
+    """Yield the register slot of the `.param` variable in an address, if the variable is stored in a register."""
     found = scope.find(address.base.name) if isinstance(address.base, Symbol | Register) else None
     if isinstance(found, ParameterBinding):
         yield found.register.slot
@@ -272,7 +273,7 @@ def _sources(scope: Scope, operand: Operand) -> Iterator[int | _Value]:
 
 
 def _of_expression(scope: Scope, operand: Binary) -> _Value:
-    """Return the value of a constant expression: a variable for `variable + n`, else a number or unknown."""
+    """Return the provenance of a constant expression: a variable for `variable + n`, else "number" or "unknown"."""
     offset = integer_constant(operand.right)
     found = scope.find(operand.left.name) if isinstance(operand.left, Symbol | Register) else None
     if isinstance(found, Placement) and offset is not None and operand.op in {"+", "-"}:

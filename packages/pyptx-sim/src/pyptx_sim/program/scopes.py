@@ -13,7 +13,7 @@ DYNAMIC_OFFSET: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class RegisterBinding:
-    """Register: its slot in a wave's register file, its PTX type, its name for messages."""
+    """Register: its slot (index in the register file), its PTX type, its name for messages."""
 
     slot: int
     type: str
@@ -36,9 +36,9 @@ class VectorBinding:
 class Placement:
     """A variable in memory.
 
-    `space` is where it is stored: `global const shared local param`. A `.param` variable of a device function is stored
-    in the thread's `local` frame; only those of the entry are in `param`. `offset` is relative to the start of the
-    space, or, for `local`, to the function's frame; `DYNAMIC_OFFSET` for `.extern .shared x[]`.
+    `space` is the state space: `global const shared local param`. A `.param` variable of a device function is stored in
+    the function's `local` stack frame; only parameters of the entry are in `param`. `offset` is relative to the start
+    of the space, or, for `local`, to the function's frame; `DYNAMIC_OFFSET` for `.extern .shared x[]`.
     """
 
     name: str
@@ -50,28 +50,28 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class ParameterBinding:
-    """Scalar `.param` variable, kept in a register: it is only loaded, stored and passed as a whole."""
+    """Scalar `.param` variable stored in a register, as instructions only load, store and pass it as a whole."""
 
     register: RegisterBinding
 
 
 @dataclass(frozen=True, slots=True)
 class UnsizedParameter:
-    """Parameter `.param .b8 name[]`: a register with the local address of the caller's argument. Manual: ".func"."""
+    """Parameter `.param .b8 name[]`: a register with the argument's address in local memory. Manual: ".func"."""
 
     register: RegisterBinding
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionBinding:
-    """Function; `name` is its key in the linked modules, aliases resolved."""
+    """Function; `name` is its key in `Linked.functions`, aliases resolved."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class LabelBinding:
-    """Label; `key` numbers it within the program."""
+    """Label; `key` is its number within the program."""
 
     key: int
 
@@ -112,19 +112,19 @@ _KINDS: dict[type, str] = {
 _COMPONENTS = {"x": 0, "y": 1, "z": 2, "w": 3, "r": 0, "g": 1, "b": 2, "a": 3}
 
 
-# Registers `prefix0 …`: their count, first slot, type, and vector length (0 for scalars).
+# Registers declared as `%prefix<count>`: count, first slot, type, and vector length (0 for scalars).
 _Range: TypeAlias = tuple[int, int, str, int]
 
 
 def vector_binding(name: str, register_type: str, first_slot: int, lanes: int) -> VectorBinding:
-    """Return a vector register in consecutive slots."""
+    """Return the binding of a vector register with `lanes` components in consecutive slots from `first_slot`."""
     parts = enumerate("xyzw"[:lanes], first_slot)
     return VectorBinding(tuple(RegisterBinding(slot, register_type, f"{name}.{part}") for slot, part in parts))
 
 
 @dataclass(slots=True)
 class Scope:
-    """Names of one `{ }` block, of a function or of the module; lookup continues in outer scopes."""
+    """Names declared in one `{ }` block, function or module; lookup continues in outer scopes."""
 
     parent: Scope | None = None
     _names: dict[str, Binding] = field(default_factory=dict[str, Binding])
@@ -135,7 +135,7 @@ class Scope:
         self._names[name] = binding
 
     def bind_range(self, prefix: str, count: int, first_slot: int, register_type: str, lanes: int = 0) -> None:
-        """Bind `prefix0 … prefix(count-1)` to consecutive slots; a vector takes `lanes` slots."""
+        """Bind names `prefix0` to `prefix(count-1)` to registers in consecutive slots, `lanes` slots per vector."""
         self._ranges[prefix] = (count, first_slot, register_type, lanes)
 
     def find(self, name: str) -> Binding | None:
@@ -149,7 +149,10 @@ class Scope:
         return self._component(name)
 
     def declared(self, name: str) -> str | None:
-        """Return the kind of a name, in the format of `pyptx_ir.isa.shapes.shape_of`; None if it is not declared."""
+        """Return what a name denotes, such as `u32` or `.shared`, in the format of `pyptx_ir.isa.shapes.shape_of`.
+
+        None if the name is not declared.
+        """
         found = self.find(name)
         match found:
             case RegisterBinding():
@@ -158,7 +161,7 @@ class Scope:
                 return f"v{len(found.components)}.{found.components[0].type}"
             case Placement(type=kind) if kind in _OPAQUE:
                 return f".{kind}"
-            case Placement():  # parameters of device functions are in local memory here
+            case Placement():  # local memory also has device functions' parameters
                 return "" if found.space == "local" else f".{found.space}"
             case None:
                 return None
@@ -169,7 +172,7 @@ class Scope:
         """Return the binding of `name` in this scope, ignoring outer scopes; None if there is none."""
         found = self._names.get(name) or self._in_range(name)
         if found is not None:
-            self._names[name] = found  # cached, so that a name in a range is parsed only once
+            self._names[name] = found  # cache names such as %r7 of a range
         return found
 
     def _in_range(self, name: str) -> RegisterBinding | VectorBinding | None:

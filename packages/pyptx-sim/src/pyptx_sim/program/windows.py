@@ -1,9 +1,9 @@
 """Windows of the state spaces in the generic address space.
 
-Each window except the global one is 4 GiB wide; the upper 32 bits of a generic address identify it. Addresses of the
-global space are generic addresses, as on hardware; those of shared, local and const are relative to their window. A
-32-bit shared address has the rank of its CTA in the cluster in the top byte, so every `shared::cta` address is a valid
-`shared::cluster` address. Manual: "State Spaces", "Generic Addressing", "mapa".
+Each window except the global one is 4 GiB wide; the upper 32 bits of a generic address identify its window. Addresses
+of the global space are generic addresses, as on hardware; shared, local and const addresses are relative to their
+window. A 32-bit shared address has the rank of its CTA in the cluster in the top byte, so every `shared::cta` address
+is a valid `shared::cluster` address. Manual: "State Spaces", "Generic Addressing", "mapa".
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ LOCAL_WINDOW: Final = 2 << 32
 CONST_WINDOW: Final = 3 << 32
 PARAM_WINDOW: Final = 4 << 32
 CODE_WINDOW: Final = 5 << 32
-# Below all addresses that Linux on x86-64 maps by default, so that host arrays keep their addresses in this window.
+# Lower than all addresses at which Linux on x86-64 maps memory by default, so that host arrays are in this window.
 GLOBAL_WINDOW: Final = 0x7E00_0000_0000
 
 WINDOWS: Final = {
@@ -35,12 +35,12 @@ RANK_SHIFT: Final = 24
 # The first bytes of the const and the local window stay unused, so no variable has address 0.
 FIRST_OFFSET: Final = 0x100
 
-# Distance between function addresses: one instruction bundle.
+# Distance in bytes between the addresses of consecutive functions: one machine instruction.
 CODE_STRIDE: Final = 16
 
 
 def generic_address(space: str, offset: int) -> int:
-    """Return the generic address of `offset` in `space`."""
+    """Return the generic address of the byte at `offset` in the window of `space`."""
     return WINDOWS[space] + offset
 
 
@@ -50,7 +50,7 @@ def memory_name(space: str) -> str:
 
 
 def space_of(address: int) -> str | None:
-    """Return the space whose window contains a generic `address`; None outside all windows."""
+    """Return the state space whose window contains a generic `address`; None outside all windows."""
     if address >= GLOBAL_WINDOW:
         return "global"
     for space in ("shared", "local", "const", "param", "code"):

@@ -42,7 +42,7 @@ _ELEMENTS: Final = {
 _HALVES: Final = {"fp16": "f16", "bf16": "bf16"}
 _DESCRIPTOR = re.compile(r"tensordesc(?:_im2col)?<(\w+)\[")
 _WARP: Final = 32
-# Scratch memory of all CTAs: Triton 3.2 passes a pointer to neither, 3.4 to the first, later releases to both.
+# Kinds of scratch memory: Triton 3.2 passes a pointer to none, 3.4 to global_scratch, later releases to both.
 _SCRATCH: Final = ("global_scratch", "profile_scratch")
 
 
@@ -110,9 +110,10 @@ def _clusters(metadata: Any) -> tuple[int, int, int]:  # noqa: ANN401 - see Comp
 
 
 def _given(compiled: CompiledKernel, args: Sequence[object], wanted: int) -> list[tuple[str, Argument]]:
-    """Return the entry's arguments with their names, `wanted` of them if a known release of Triton passes that number.
+    """Return the entry's arguments with their names: the arguments of the Triton release that passes `wanted` ones.
 
     After the strides of a descriptor made on the device, Triton 3.9 passes two flags, 3.6 one, and 3.4 none.
+    If no release passes `wanted` arguments, return the arguments of 3.9.
     """
     signature = cast("Mapping[str, object]", compiled.src.signature)
     descriptors = getattr(compiled.metadata, "tensordesc_meta", None) or ()

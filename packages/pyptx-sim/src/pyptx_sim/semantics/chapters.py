@@ -1,4 +1,4 @@
-"""`Semantics` rows of all chapters: `add` has forms in four chapters, with a row for each section of the manual."""
+"""`Semantics` rows of all manual chapters; an opcode with forms in several chapters (`add`) has one row per section."""
 
 from __future__ import annotations
 

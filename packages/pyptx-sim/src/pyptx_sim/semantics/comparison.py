@@ -42,7 +42,8 @@ def _ordered(a: Array, b: Array) -> Array:
     return result
 
 
-# Ordered comparisons are false for NaN, like NumPy's except `!=`. An unordered one negates the opposite ordered one.
+# Ordered comparisons are false for NaN, like NumPy's except `!=`. An unordered comparison negates the opposite ordered
+# comparison.
 _FLOAT_OPERATORS: dict[str, Compare] = {
     "eq": np.equal,
     "ne": lambda a, b: (a < b) | (a > b),
@@ -68,7 +69,7 @@ _BOOLEAN: dict[str, Callable[[Array, Array], Array]] = {
 
 
 def _comparison(form: Bound) -> Compare:
-    """Return the function that compares two source arrays; for packed types, it returns one truth value per element."""
+    """Return the comparison of an instruction, as a function of two arrays; one truth value per packed element."""
     kind, operator, ftz = form.type_of("a"), form.word("cmp"), "ftz" in form.words
     if kind in HALVES or kind in PACKED_HALVES:
         packed = kind in PACKED_HALVES
@@ -102,7 +103,7 @@ def _set_predicate(form: Bound) -> Operation:
         alone = compare if combine is None else (lambda a, b, c: combine(compare(a, b), c))
         return replace(operation(form, alone), results=("pred",))
 
-    # A packed comparison with one destination compares the lower halves, as in ptxas (HSETP2 of .H0_H0).
+    # A packed comparison with one destination predicate compares the lower halves, as ptxas does (HSETP2 of .H0_H0).
     def compute(a: Array, b: Array, *third: Array) -> tuple[Array, Array]:
         truth = compare(a, b)
         first, second = (truth[..., 0], truth[..., 1]) if packed else (truth, ~truth)
@@ -113,7 +114,7 @@ def _set_predicate(form: Bound) -> Operation:
 
 # --- set ----------------------------------------------------------------------------------------
 
-# Bits that represent true in each destination type. Manual: 9.7.6.1, 9.7.7.1.
+# Bits that represent true in each destination type; in integer types, all bits are set. Manual: 9.7.6.1, 9.7.7.1.
 _ONE_BITS: dict[str, int] = {"f32": 0x3F800000, "f16": 0x3C00, "bf16": 0x3F80, "f16x2": 0x3C00, "bf16x2": 0x3F80}
 
 

@@ -52,14 +52,14 @@ def _integer_to_float(form: Bound) -> Operation:
     target, mode = form.type_of("d"), form.word("frnd")
     if "sat" not in form.words:
         return operation(form, lambda a: casts.from_integer(a, target, mode))
-    # With `.sat`, integers of at least 1 become 1.0, all others 0.
+    # With `.sat`, integers of at least 1 become 1.0, all other integers 0.
     return operation(form, lambda a: casts.from_float((a > 0).astype(np.float32), target, "rn"))
 
 
 def _float_to_integer(form: Bound) -> Operation:
     source, target = form.type_of("a"), dtype_of(form.type_of("d"))
     bits = 8 * target.itemsize
-    # NaN becomes zero; if the source or destination has 64 bits, the result has only its top bit set.
+    # NaN becomes 0; if the source is f64 or the destination has 64 bits, it becomes a number with only the top bit set.
     top = -(1 << (bits - 1)) if target.kind == "i" else 1 << (bits - 1)
     nan = top if source == "f64" or bits == 64 else 0
     integral = casts.INTEGRAL[form.word("irnd")]
@@ -91,7 +91,7 @@ def _between_floats(form: Bound) -> Operation:
 
 
 def _integral_float(form: Bound) -> Operation:
-    """Bind the rounding of a float to an integral value of the same type."""
+    """Return the `Operation` that rounds a float to an integral value of the same type."""
     kind = form.type_of("a")
     compute = chain(
         _widen(kind),
@@ -112,7 +112,7 @@ def _to_tf32(form: Bound) -> Operation:
 
 
 def _pack(form: Bound) -> Operation:
-    """Bind cvt.pack: the result has `b` in the low bits, `a` above `b`, and the low bits of `c` above `a`."""
+    """Return the `Operation` of cvt.pack: `b` is in the low bits, `a` above `b`, and low bits of `c` above `a`."""
     kind = form.word("dtype")
     size = int(kind[1:])
     low, high = (-(1 << (size - 1)), (1 << (size - 1)) - 1) if kind.startswith("s") else (0, (1 << size) - 1)
@@ -135,7 +135,7 @@ def _pack(form: Bound) -> Operation:
 def _convert(form: Bound) -> Operation:
     source, target = form.type_of("a"), form.type_of("d")
     if "s2f6x2" in form.words and source != "s2f6x2":
-        target = "s2f6x2"  # type of the values in the `.b16` register
+        target = "s2f6x2"  # the `.b16` register contains two s2f6 values
     between = _between_scalars(source, target) or packed(source, target)
     if between is None or "pzo" in form.words or form.word("scaled") == _ONE_SCALE or form.word("frnd2") == "rz":
         raise NoSemantics(form.instruction)

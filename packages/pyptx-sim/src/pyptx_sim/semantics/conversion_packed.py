@@ -1,7 +1,7 @@
 """Conversions from and to packed values. Manual: "Data Movement and Conversion Instructions: cvt".
 
-The values of one register have their own axis, `[…, n]`, lowest bits first. Of operands in several registers, the first
-has the highest bits.
+The values of one register have their own axis, `[…, n]`, lowest bits first. If several source operands are packed, the
+first gets the highest bits.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ Step: TypeAlias = Callable[[Array], Array]
 Bind: TypeAlias = "Callable[[Bound], Operation]"
 
 _BYTE: Final = np.dtype("<u1")
-_FIXED: Final = ("s2f6", 64, -128, 127)  # fixed point: code of 1, lowest and highest code
+_FIXED: Final = ("s2f6", 64, -128, 127)  # fixed-point format: code of 1.0, lowest and highest code
 
 
 def packed(source: str, target: str) -> Bind | None:
-    """Return the binding of a conversion from or to a packed type; None if the conversion is not simulated."""
+    """Return the function that makes the `Operation` of a conversion from or to a packed type; None: not simulated."""
     if target == "ue8m0x2":
         return _to_exponents
     if source == "ue8m0x2":
@@ -51,7 +51,7 @@ def packed(source: str, target: str) -> Bind | None:
 
 
 def chain(*steps: Step | None) -> Step:
-    """Return the function that applies `steps` in this order; None is skipped."""
+    """Return a function that applies `steps` one after the other; None among `steps` is skipped."""
     present = tuple(step for step in steps if step is not None)
     if len(present) == 1:
         return present[0]
@@ -65,17 +65,17 @@ def chain(*steps: Step | None) -> Step:
 
 
 def limit(form: Bound, kind: str) -> Step | None:
-    """Return the function that clamps values to the finite range of type `kind`, if the form has `.satfinite`."""
+    """Return a function that clamps values to the finite range of type `kind`; None without `.satfinite`."""
     return (lambda values: casts.limited(values, kind)) if "satfinite" in form.words else None
 
 
 def rectify(form: Bound) -> Step | None:
-    """Return the function that replaces negative values by zero, if the form has `.relu`."""
+    """Return a function that replaces negative values by zero; None without `.relu`."""
     return rectified if "relu" in form.words else None
 
 
 def _stacked(*values: Array) -> Array:
-    """Return the values of several operands as the values of one register; the first operand gets the highest bits."""
+    """Return the values of several operands as an array `[…, n]`; the first operand, with the highest bits, is last."""
     return np.stack(np.broadcast_arrays(*values[::-1]), axis=-1)
 
 
@@ -83,7 +83,7 @@ def _stacked(*values: Array) -> Array:
 
 
 def _to_pair_of_halves(form: Bound) -> Operation:
-    """Bind the conversion of two f32 values to a pair of halves; the first value goes to the upper half."""
+    """Return the `Operation` that converts two f32 values to f16x2 or bf16x2; the first value is the upper half."""
     target, mode = form.type_of("d"), form.word("frnd")
     half = PACKED_HALVES[target]
     register, before = dtype_of(target), chain(rectify(form), limit(form, half.name))
@@ -94,7 +94,10 @@ def _to_pair_of_halves(form: Bound) -> Operation:
 
 
 def _to_halves_by_chance(form: Bound, before: Step) -> Operation:
-    """Bind stochastic rounding to halves; each value uses 16 of the random bits, and f16 only the lower 13 of these."""
+    """Return the `Operation` of stochastic rounding to f16x2 or bf16x2.
+
+    Each value has 16 of the 32 random bits; f16 uses only the lower 13 of its 16 bits.
+    """
     half = PACKED_HALVES[form.type_of("d")]
     count = 13 if half.name == "f16" else 16
     register, precision = dtype_of(form.type_of("d")), PRECISIONS[half.name]
@@ -111,7 +114,7 @@ def _to_halves_by_chance(form: Bound, before: Step) -> Operation:
 
 
 def _register_of(codes: Array, layout: Minifloat) -> Array:
-    """Return the register that contains minifloat codes, lowest first; two 4-bit codes share a byte."""
+    """Return a register packed from minifloat codes, lowest bits first; two 4-bit codes share a byte."""
     if layout.bits == 4:
         codes = (codes[..., 1::2] << np.uint8(4)) | codes[..., ::2]
     return join(codes, np.dtype(f"<u{codes.shape[-1]}"))
@@ -124,7 +127,7 @@ def _codes_in(register: Array, layout: Minifloat) -> Array:
 
 
 def _to_minifloats(form: Bound) -> Operation:
-    """Bind the conversion of two f32 values, or of a packed pair of halves, to minifloats."""
+    """Return the `Operation` that converts two f32 values, or f16x2 or bf16x2, to 8-, 6- or 4-bit floats."""
     source, layout = form.type_of("a"), MINIFLOATS[packed_element(form.type_of("d"))]
     before = rectify(form)
     convert = chain(before, lambda values: encode(values, layout))
@@ -137,15 +140,15 @@ def _to_minifloats(form: Bound) -> Operation:
 
 
 def _to_minifloats_by_chance(form: Bound, layout: Minifloat, before: Step | None) -> Operation:
-    """Bind stochastic rounding of four f32 values, with random bits per pair of values.
+    """Return the `Operation` of stochastic rounding of four f32 values to 8-, 6- or 4-bit floats.
 
-    For 8-bit and 6-bit results, both values of a pair use the same half of `rbits`. For 4-bit results, the upper value
-    uses the pair's byte of the upper half of `rbits`, and the lower value that of the lower half. The manual specifies
-    the bits of each pair only. The use of the bits within the pair is inferred from ptxas 13.0, which emits two
-    instructions and passes both the same register with random bits.
+    The operand `rbits` has 32 random bits. For 8-bit and 6-bit results, both values of a pair use the same half of
+    `rbits`. For 4-bit results, the upper value of a pair uses a byte of the upper half of `rbits`, and the lower value
+    a byte of the lower half. The manual specifies only the bits of each pair. The use of the bits within a pair is
+    inferred from ptxas 13.0, which emits two instructions and passes both the same register with random bits.
     """
     count = 8 if layout.bits == 4 else 16
-    # Position of the random bits of each value, lowest value first.
+    # Bit position, in `rbits`, of the random bits of each value, lowest value first.
     shifts = np.array([0, 16, 8, 24] if layout.bits == 4 else [0, 0, 16, 16], np.uint32)
     prepare, taken, precision = chain(before), np.uint32((1 << count) - 1), layout.precision
 
@@ -172,13 +175,13 @@ def _from_minifloats_to_f16(form: Bound) -> Operation:
 
 
 def _from_minifloats(form: Bound) -> Operation:
-    """Bind the conversion to bf16; each value is multiplied by a power of two."""
+    """Return the `Operation` that converts minifloats to bf16x2, multiplied by scale factors (powers of two)."""
     layout = MINIFLOATS[packed_element(form.type_of("a"))]
     return _scaled_up(form, lambda a: decode(_codes_in(a, layout), layout).view(np.float16))
 
 
 def _scaled_up(form: Bound, values: Step) -> Operation:
-    """Bind the multiplication of values by their scale factors, if any, and rounding to bf16."""
+    """Return an `Operation` that multiplies the results of `values` by scale factors, if any, and rounds to bf16."""
     half = PACKED_HALVES[form.type_of("d")]
     register = dtype_of(form.type_of("d"))
     finish = chain(rectify(form), limit(form, half.name), half.narrow)
@@ -190,7 +193,7 @@ def _scaled_up(form: Bound, values: Step) -> Operation:
 
 
 def _factors(scale: Array | None = None) -> Array:
-    """Return the powers of two that a register of ue8m0 codes represents; 1 without a register."""
+    """Return the scale factors (powers of two) in a register of ue8m0 codes; 1 without a register."""
     return np.ones(1) if scale is None else scales(split(scale, _BYTE), "ue8m0")
 
 
@@ -198,7 +201,10 @@ def _factors(scale: Array | None = None) -> Array:
 
 
 def _to_fixed(form: Bound) -> Operation:
-    """Bind the conversion to s2f6x2 (6 fraction bits) of two values divided by scale factors; NaN gives the maximum."""
+    """Return the `Operation` that divides two values by scale factors and converts them to s2f6x2 (6 fraction bits).
+
+    NaN gives the greatest s2f6 value.
+    """
     _, one, least, most = _FIXED
     count = 2 if form.type_of("a") == "f32" else 1
     half = PACKED_HALVES.get(form.type_of("a"))
@@ -222,7 +228,10 @@ def _from_fixed(form: Bound) -> Operation:
 
 
 def _from_exponents(form: Bound) -> Operation:
-    """Bind ue8m0 to bf16: the code is the exponent field, 0 represents 2^-127 and 255 NaN."""
+    """Return the `Operation` that converts ue8m0x2 to bf16x2.
+
+    A ue8m0 code is the exponent field; 0 represents 2^-127 and 255 NaN.
+    """
 
     def compute(a: Array) -> Array:
         codes = split(a, _BYTE).astype(np.uint16)
@@ -235,8 +244,8 @@ def _from_exponents(form: Bound) -> Operation:
 def _exponent_codes(values: Array, *, up: bool, satfinite: bool) -> Array:
     """Return the ue8m0 codes of float32 magnitudes: 0 below 2^-127; 255 for NaN, infinity and overflow.
 
-    Signs are dropped. The manual does not specify infinities and overflow; these are the results of `cuda_fp8.hpp` for
-    GPUs without the instruction.
+    Signs are ignored. The manual does not specify the results of infinities and overflow; the simulator returns those
+    of `cuda_fp8.hpp` for GPUs without the instruction.
     """
     magnitude = np.ascontiguousarray(values).view(np.uint32) & np.uint32(0x7FFFFFFF)
     infinite = np.uint32(0x7F800000)
@@ -250,7 +259,7 @@ def _exponent_codes(values: Array, *, up: bool, satfinite: bool) -> Array:
 
 
 def _to_exponents(form: Bound) -> Operation:
-    """Bind the conversion of two f32 values, or of a packed pair of bf16, to ue8m0."""
+    """Return the `Operation` that converts two f32 values, or bf16x2, to ue8m0x2."""
     up, satfinite = form.word("frnd3") == "rp", "satfinite" in form.words
 
     def joined(values: Array) -> Array:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _U8, _U32, _U64 = np.dtype(np.uint8), np.dtype(np.uint32), np.dtype(np.uint64)
 
-# Mode of prmt -> for each value of c[1:0], the four byte selectors as hex digits, lowest byte last.
+# By mode of prmt: the byte selectors for each value of c[1:0], as four hex digits, lowest byte last.
 _MODES: dict[str, tuple[int, int, int, int]] = {
     "f4e": (0x3210, 0x4321, 0x5432, 0x6543),
     "b4e": (0x5670, 0x6701, 0x7012, 0x0123),
@@ -32,7 +32,7 @@ _MODES: dict[str, tuple[int, int, int, int]] = {
 
 @lru_cache(maxsize=1024)
 def _permutation(selector: int) -> Callable[[Array, Array], Array]:
-    """Return the prmt function for a constant selector, which copies the registers' bytes by slices."""
+    """Return prmt with a constant selector, as a function of the two source registers."""
     digits = [(selector >> (4 * place)) & 0xF for place in range(4)]
 
     def compute(a: Array, b: Array) -> Array:

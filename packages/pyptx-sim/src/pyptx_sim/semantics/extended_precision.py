@@ -1,7 +1,7 @@
 """Arithmetic with the carry flag. Manual: "Extended-Precision Arithmetic Instructions" (9.7.2).
 
-Results for signed and unsigned types have the same bits, so all operands are read as unsigned. The flag is always the
-carry of an addition: a subtraction is `a + ~b + 1`, `subc` is `a + ~b + flag`. After a subtraction, a set flag
+Results for signed and unsigned types have the same bits, so all operands are read as unsigned. The carry flag is always
+the carry of an addition: a subtraction is `a + ~b + 1`, `subc` is `a + ~b + flag`. After a subtraction, a set flag
 therefore means no borrow. The manual calls the flag a borrow, which is equivalent within a chain of subtractions. But
 ptxas emits additions (IADD3.X with ~b), and nvcc's own 128-bit division reads the flag of a `subc.cc` with `addc`.
 """

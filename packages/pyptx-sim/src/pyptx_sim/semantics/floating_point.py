@@ -34,13 +34,13 @@ _F32, _U64 = np.dtype(np.float32), np.dtype(np.uint64)
 
 
 def finished(core: Core, *, sat: bool = False) -> Core:
-    """Return float32 function `core` with its result saturated if `sat`, else with its NaNs made canonical."""
+    """Wrap float32 function `core`: saturate its result if `sat`, else replace NaNs by the canonical NaN."""
     last = saturated if sat else canonical
     return lambda *sources: last(core(*sources))
 
 
 def _lanewise(form: Bound, core: Core) -> Operation:
-    """Return the `Operation` of `core`; in float32, NaNs are canonical, and `.ftz` flushes inputs and results."""
+    """Return the `Operation` of function `core`; in float32, NaNs are canonical, and `.ftz` flushes subnormals."""
     if form.type_of("a") == "f64":
         return operation(form, core)
     if "ftz" not in form.words:
@@ -53,7 +53,7 @@ def _each(core: Core) -> Bind:
 
 
 def _arithmetic(name: str) -> Bind:
-    """Bind an IEEE operation in the instruction's rounding mode, by default to nearest."""
+    """Return the binding of IEEE operation `name` to an `Operation`, in the instruction's rounding mode or `rn`."""
 
     def bind(form: Bound) -> Operation:
         mode = form.word("rnd") or "rn"
@@ -67,7 +67,10 @@ def _arithmetic(name: str) -> Bind:
 
 
 def _or_approximate(name: str, single_core: Core, double_core: Core | None = None) -> Bind:
-    """Bind an IEEE operation if the instruction has a rounding mode, else the type's approximate function."""
+    """Return a binding: to IEEE operation `name` if the instruction has a rounding mode, else to `single_core`.
+
+    `double_core`: the approximate function for f64.
+    """
     rounded = _arithmetic(name)
 
     def bind(form: Bound) -> Operation:
@@ -91,7 +94,7 @@ def _reciprocal_root(form: Bound) -> Operation:
 
 
 def _extreme(*, largest: bool) -> Bind:
-    """Bind min or max of two or three values."""
+    """Return the binding of min or max, of two or three values, to an `Operation`."""
 
     def bind(form: Bound) -> Operation:
         return _lanewise(form, Extreme(largest, "NaN" in form.words, "abs" in form.words, "xorsign" in form.words))

@@ -32,7 +32,7 @@ Bind: TypeAlias = "Callable[[Bound], Operation]"
 
 _REGISTER = np.dtype("<u4")
 
-# Bits of a float32 that bf16 drops.
+# Low bits of a float32 that bf16 lacks, and their value half-way between two bf16 numbers.
 _LOW_HALF = np.uint32(0xFFFF)
 _HALFWAY = np.uint32(0x8000)
 
@@ -44,7 +44,7 @@ def _multiply(a: Array, b: Array) -> Array:
 
 
 def _fma_f16(a: Array, b: Array, c: Array) -> Array:
-    """Return `a * b + c` in float64; it is inexact only if the exponents differ too much to affect the rounded half."""
+    """Return `a * b + c` in float64; if the sum is inexact, its error is too small to change the rounded f16."""
     return a.astype(F64) * b.astype(F64) + c.astype(F64)
 
 
@@ -80,7 +80,7 @@ def _lanewise(form: Bound, core: Core) -> Operation:
 
 
 def _zero_out_of_bounds(fused: Core) -> Core:
-    """Return `fused` with result +0 if `a` or `b` is the NaN that tensor copies write for out-of-bounds elements."""
+    """Wrap FMA `fused`: the result is +0 if a or b is the NaN that tensor copies write for out-of-bounds elements."""
 
     def compute(a: Array, b: Array, c: Array) -> Array:
         outside = (a.view(np.uint16) == OUT_OF_BOUNDS) | (b.view(np.uint16) == OUT_OF_BOUNDS)

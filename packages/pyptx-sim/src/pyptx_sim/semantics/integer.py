@@ -24,7 +24,7 @@ _REGISTER = np.dtype("<u4")
 
 
 def _by_element(form: Bound, core: Core) -> Operation:
-    """Return the `Operation` of function `core`, which is applied to each element of packed types."""
+    """Return the `Operation` of function `core`; for packed types, `core` is applied to each element."""
     element = packed_element(form.type_of("d"))
     return operation(form, elementwise(core, dtype_of(element), _REGISTER) if element else core)
 
@@ -46,7 +46,7 @@ def _saturated_sum(sign: int) -> Binary:
 
     def signed(a: Array, b: Array) -> Array:
         total = a + b if sign > 0 else a - b
-        # Overflow: both addends have one sign, and the result has the other.
+        # Overflow: both addends have the same sign, and the sum has the opposite sign.
         addend: Array = b if sign > 0 else ~b
         overflow: Array = ((a ^ total) & (addend ^ total)) < 0
         half = 1 << (8 * a.dtype.itemsize - 1)
@@ -66,7 +66,7 @@ def _saturated_sum(sign: int) -> Binary:
 
 
 def _extreme(core: Core) -> Callable[[Bound], Operation]:
-    """Return the binding of min or max; `.relu` replaces negative results by zero."""
+    """Return the binding of `core`, min or max, to an `Operation`; `.relu` replaces negative results by zero."""
 
     def relu(a: Array, b: Array) -> Array:
         result: Array = np.maximum(core(a, b), a.dtype.type(0))
@@ -104,7 +104,7 @@ _BY_ZERO = Unspecified(
 
 
 def _division(core: Binary) -> Callable[[Bound], Operation]:
-    """Return the binding of `core` (div or rem), whose result is unspecified for a zero divisor."""
+    """Return the binding of `core`, div or rem, to an `Operation` whose result is unspecified for a zero divisor."""
     return lambda form: operation(form, core, unspecified=None if constant(form, "b") else _BY_ZERO)
 
 

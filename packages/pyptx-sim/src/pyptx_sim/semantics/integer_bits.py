@@ -30,7 +30,7 @@ def _leading_zeros(a: Array) -> Array:
 
 
 def _find(a: Array, *, shiftamt: str) -> Array:
-    """Return the position of the highest bit that differs from the sign bit; -1 for the values 0 and -1."""
+    """Return the position of the highest bit that differs from the sign bit (unsigned: highest 1); -1 if none does."""
     size = a.dtype.itemsize
     # The highest 0 bit of a negative number is the highest 1 bit of its complement.
     found = top_bit((a ^ (a >> (8 * size - 1))).view(f"<u{size}") if a.dtype.kind == "i" else a)
@@ -47,7 +47,7 @@ def _nth_set(mask: Array, base: Array, offset: Array) -> Array:
     reached = np.where(steps > 0, places >= start, np.where(steps < 0, places <= start, places == start))
     candidates = ones & reached
     ahead = np.cumsum(candidates, axis=-1)
-    behind = ahead[..., -1:] - ahead + candidates  # counted downwards
+    behind = ahead[..., -1:] - ahead + candidates  # rank of each candidate, counted from the top bit down
     order = np.where(steps >= 0, ahead, behind)
     hit = candidates & (order == np.maximum(np.abs(steps), 1))
     return np.where(hit.any(axis=-1), hit.argmax(axis=-1).astype(U32), _ALL_ONES)
@@ -65,15 +65,15 @@ def _reverse(a: Array) -> Array:
 def _extent(operand: Array, of: Array) -> Array:
     """Return a position or length operand of bfe or bfi, clamped to 64, as a shift count in the dtype of `of`.
 
-    The manual allows 0 to 255. For larger values, 32-bit fields use the low byte and 64-bit fields the whole value.
-    ptxas shifts in this way, and an H200 was measured to extract in this way.
+    The manual allows 0 to 255. For larger values, 32-bit instructions use the low byte and 64-bit instructions the
+    whole value: the code of ptxas does so, and an H200 does so in measurements of bfe.
     """
     given = operand & U32(0xFF) if of.dtype.itemsize == U32(0).itemsize else operand
     return np.minimum(given, U32(64))
 
 
 def _extract(form: Bound) -> Operation:
-    """Bind bfe: shift the field down, then up and down again, so that its top bit fills the bits above the field.
+    """Return the `Operation` of bfe: shift the field down, then up and down, so that its top bit fills the bits above.
 
     NumPy's shifts give zero, or the sign, if the count is at least the width.
     """

@@ -52,7 +52,7 @@ _TWO_INPUTS: tuple[Callable[[Array, Array], Array], ...] = (
 
 @lru_cache(maxsize=256)
 def _three_inputs(table: int) -> Callable[[Array, Array, Array], Array]:
-    """Return the function f(a, b, c) of truth table `table` (bit 4a+2b+c), by Shannon expansion for c."""
+    """Return the bitwise function f(a, b, c) with truth table `table` (bit 4a+2b+c), by Shannon expansion for c."""
     clear = sum(((table >> (2 * row)) & 1) << row for row in range(4))
     set_ = sum(((table >> (2 * row + 1)) & 1) << row for row in range(4))
     if_clear, if_set = _TWO_INPUTS[clear], _TWO_INPUTS[set_]
@@ -83,11 +83,14 @@ def _lookup(form: Bound) -> Operation:
     return operation(form, compute, unread=("immLut",))
 
 
-# --- shifts: NumPy's give zero, or the sign, if the count is at least the width -------------------
+# --- shifts: NumPy shifts give zero, or the sign, if the count is at least the width --------------
 
 
 def _count_for(size: int) -> Callable[[Array], Array]:
-    """Return the function that converts u32 shift counts for operands of `size` bytes; 16-bit counts are clamped."""
+    """Return a function that converts u32 shift counts to the width of the shifted operand, `size` bytes.
+
+    Counts for 16-bit operands are clamped to 16.
+    """
     dtype = np.dtype(f"<u{size}")
     if size >= 4:
         return lambda count: count.astype(dtype, copy=False)

@@ -27,7 +27,7 @@ _KEYWORD_ONLY = inspect.Parameter.KEYWORD_ONLY
 def operation_of(semantics: Sequence[Semantics], form: Bound) -> Operation:
     """Return the `Operation` of a bound instruction, by the `Semantics` rows of its opcode.
 
-    Raise NoSemantics if no `Semantics` row is for the section of the instruction's form.
+    Raise NoSemantics if no row applies to the manual section of the instruction's form.
     """
     meant = _meant(semantics, form)
     if meant.bind is None:
@@ -39,7 +39,7 @@ def operation_of(semantics: Sequence[Semantics], form: Bound) -> Operation:
 
 
 def _meant(semantics: Sequence[Semantics], form: Bound) -> Semantics:
-    """Return the `Semantics` row for the form's section of the manual, else the `Semantics` row without a section."""
+    """Return the `Semantics` row for the form's section of the manual; if there is none, the row without a section."""
     for section in (form.row.manual, ""):
         for each in semantics:
             if each.manual == section:
@@ -48,7 +48,7 @@ def _meant(semantics: Sequence[Semantics], form: Bound) -> Semantics:
 
 
 def _with_words(semantics: Semantics, form: Bound) -> Compute:
-    """Return the function with its keyword-only parameters bound to the modifiers in the slots of these names."""
+    """Return a row's function, with keyword-only parameters bound to the instruction's modifiers of these names."""
     compute = cast("Compute", semantics.compute)
     asked = _keyword_only(compute)
     for name in asked:

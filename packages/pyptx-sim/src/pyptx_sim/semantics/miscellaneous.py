@@ -20,7 +20,7 @@ def _nothing(*_sources: Array) -> tuple[Array, ...]:
 
 
 def _event(form: Bound) -> Operation:
-    """Bind pmevent, which triggers performance monitors, to an operation without effect."""
+    """Return an `Operation` without effect for pmevent, which triggers performance monitor events on a GPU."""
     return operation(form, _nothing, unread=("a",))
 
 

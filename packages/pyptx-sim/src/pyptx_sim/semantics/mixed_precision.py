@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _row(name: str) -> Semantics:
-    """Return the `Semantics` row of an operation that converts all inputs except the last, an f32, to f32."""
+    """Return the `Semantics` row of an f32 operation; its last input is f32, the other inputs are f16 or bf16."""
 
     def bind(form: Bound) -> Operation:
         half = HALVES.get(form.type_of("a"))

@@ -46,7 +46,7 @@ Types: TypeAlias = tuple[str, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """Fragments of an MMA's d, a, b and c, and the types of their elements."""
+    """Fragments of an MMA's d, a, b and c, and `types`, their element types in this order."""
 
     d: Fragment
     a: Fragment
@@ -55,7 +55,7 @@ class Shares:
     types: Types
 
     def reading(self) -> Callable[[Sequence[Array]], tuple[Array, Array, Array]]:
-        """Return the function from the source registers to a, the transpose of b, and c, as arrays of numbers."""
+        """Return a function from the source registers to a, the transpose of b, and c, as arrays of numbers."""
         first = self.a.registers
         second = first + self.b.registers
         of_a, of_b = numbers(self.a, self.types[1]), numbers(self.b, self.types[2], transposed=True)
@@ -67,7 +67,7 @@ class Shares:
         return read
 
     def writing(self) -> Callable[[Array], tuple[Array, ...]]:
-        """Return the function from d to registers, which caches f32 accumulators for the next MMA that adds to them."""
+        """Return a function from matrix d to its registers; it caches an f32 d for the next MMA that has it as c."""
         pack = packing(self.d)
         if self.types[0] != "f32" or (self.d.lanes, self.d.elements) != (self.c.lanes, self.c.elements):
             return pack
@@ -83,13 +83,13 @@ class Shares:
 
 @cache
 def numbers(fragment: Fragment, element: str, *, transposed: bool = False) -> Recent:
-    """Return the function from a fragment's registers to an array of numbers, with a cache of recent results."""
+    """Return a function from a fragment's registers to its matrix of numbers, with a cache of recent results."""
     unpack, widen = unpacking(fragment, transposed=transposed), WIDEN[element]
     return Recent(lambda registers: widen(unpack(registers)))
 
 
 def _shares(form: Bound, instruction: str, layouts: Mapping[str, str] = MappingProxyType({})) -> Shares:
-    """Return the fragments of a form's operands; `layouts` of a and b matter if their registers depend on these."""
+    """Return the fragments of a form's operands; `layouts`: layouts of a and b, if their registers depend on them."""
     shape = form.word("shape")
     d, a, b, c = (element_of(form.places[name], form.words) for name in "dabc")
     return Shares(
@@ -118,7 +118,7 @@ def _product(form: Bound, shares: Shares) -> Operation:
 
 
 def _undefined(shares: Shares) -> Spread:
-    """Return the propagation of undefined bits to an element of d: from a row of a, a column of b, an element of c."""
+    """Return a function that propagates undefined bits: to an element of d from its row of a, column of b, and c."""
     first = shares.a.registers
     second = first + shares.b.registers
     of_a, of_b, of_c = unpacking(shares.a), unpacking(shares.b, transposed=True), unpacking(shares.c)
@@ -151,7 +151,7 @@ def _of_target(using: Callable[[Sum], Compute], exact: Callable[[str], Sum] | No
 
 
 def _sums(form: Bound, types: Types) -> tuple[Sum, Callable[[str], Sum] | None]:
-    """Return the dot product functions of element types `types`: fast, and, by target, exact (None: also fast)."""
+    """Return the dot product functions for `types`: `fast` numerics; `exact` numerics, by target (None: the same)."""
     if types[1] == "f64":
         return fast, lambda _target: exact_double(form.word("rnd") or "rn")
     if types[1] == "b1":
@@ -168,7 +168,7 @@ def _dense(form: Bound) -> Operation:
 
 
 def _opaque(form: Bound) -> Operation:
-    """Bind wmma.mma; the opcode's layouts must equal those of the loads and do not affect the fragments."""
+    """Return the `Operation` of wmma.mma; the layouts in the opcode do not affect the fragments in registers."""
     shares = _shares(form, "wmma")
     if "satfinite" in form.words and shares.types[0] != "s32":
         raise NoSemantics(form.instruction, ".satfinite of floating-point accumulators is undocumented")

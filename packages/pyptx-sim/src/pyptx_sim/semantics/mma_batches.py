@@ -1,8 +1,8 @@
-"""Batches of consecutive MMAs that multiply each fragment of a with each fragment of b, computed as one product.
+"""Batches of consecutive MMAs that multiply each fragment of a with each fragment of b, computed as one larger MMA.
 
 A kernel loads several fragments of a and of b, and multiplies each fragment of a with each fragment of b. Stacked, the
-fragments form two larger matrices, and so do the accumulators. NumPy computes one large product in a third of the time
-of the single products.
+fragments form two larger matrices, and so do the accumulators. NumPy multiplies the two larger matrices in a third of
+the time of the single MMAs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _KEPT = 2
 
 
 def batching(shares: Shares, total: Sum, one: _One) -> Batch | None:
-    """Return the function that computes consecutive MMAs as one larger product by dot product function `total`.
+    """Return a function that computes consecutive MMAs as one larger MMA, by dot product function `total`.
 
     If the MMAs do not combine each fragment of a with each of b, `one` computes them one at a time. None for
     instructions whose operands hold several matrices.
@@ -68,7 +68,7 @@ def _joined(fragments: Sequence[Sequence[Array]]) -> list[Array]:
 
 
 class _Grid:
-    """Grid of MMAs: the products of each of `rows` fragments of a with each of `columns` fragments of b."""
+    """Grid of MMAs: each of `rows` fragments of a is multiplied with each of `columns` fragments of b."""
 
     def __init__(self, shares: Shares, rows: int, columns: int) -> None:
         d, a, b, c = shares.types
@@ -81,7 +81,7 @@ class _Grid:
     def multiply(
         self, a: Sequence[Array], b: Sequence[Array], addends: Sequence[Array], total: Sum
     ) -> tuple[Array, ...]:
-        """Return the accumulator registers of one fragment of d after the other, in row-major order of the grid."""
+        """Compute all MMAs of the grid; return the registers of the fragments of d, in row-major order of the grid."""
         sums = total(self._a(a), self._b(b), self._c.take(addends))
         registers = self._pack(sums)
         if self._goes_on:
@@ -95,7 +95,7 @@ def _grid(shares: Shares, rows: int, columns: int) -> _Grid:
 
 
 def _below(fragment: Fragment, element: str, count: int, *, transposed: bool = False) -> Reading:
-    """Return the function from the registers of fragments stacked along the rows to an array `[warps, rows, k]`."""
+    """Return a function from the registers of `count` fragments to one array `[warps, rows, k]`, stacked by rows."""
     unpack, widen = unpacking(fragment, transposed=transposed, count=count), WIDEN[element]
     length = fragment.rows if transposed else fragment.columns
 
@@ -107,7 +107,7 @@ def _below(fragment: Fragment, element: str, count: int, *, transposed: bool = F
 
 
 def _beside(fragment: Fragment, element: str, rows: int, columns: int) -> Reading:
-    """Return the function from the registers of a grid of fragments to an array `[warps, rows, columns]`."""
+    """Return a function from the registers of a grid of fragments to one array `[warps, rows, columns]`."""
     unpack, widen = unpacking(fragment, count=rows * columns), WIDEN[element]
     height, width = fragment.rows, fragment.columns
 

@@ -1,4 +1,4 @@
-"""`Operation`s whose operands and types are those of the instruction's form in the instruction table."""
+"""Construction of an `Operation` from an instruction's form: its operands and types in the instruction table."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Byte and half-word selectors, and signs, of operands of video instructions: `%r1.b0`, `%r2.h10`, `-%r3`.
 
-Only selector and sign are parsed here; the engine passes the whole register to the operation.
+Only selector and sign are parsed here; the simulator passes the whole register to the operation.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 def selector(operand: Operand) -> str:
-    """Return the selector of `operand`, `"b0"` or `"h10"`; empty if there is none."""
+    """Return the selector of `operand`, such as `"b0"` or `"h10"`; empty without a selector."""
     if isinstance(operand, Unary):
         return selector(operand.operand)
     if not isinstance(operand, Register | Symbol):
         return ""
     part = operand.name.partition(".")[2]
-    return part if part[1:].isdecimal() else ""  # `.x` to `.w` name components of vector registers
+    return part if part[1:].isdecimal() else ""  # `.x` to `.w` are components of vectors, not selectors
 
 
 def is_negated(operand: Operand) -> bool:

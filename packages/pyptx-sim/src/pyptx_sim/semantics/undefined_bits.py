@@ -1,8 +1,9 @@
 """Propagation of undefined bits from the sources to the results of an instruction.
 
 If each bit of a result is a bit of a source, or a function of a few bits at the same position, the result's undefined
-bits are exact: the results for cleared and for set undefined bits of the sources are compared. Sums and products
-propagate undefined bits upwards. In other instructions, one undefined source bit makes the whole result undefined.
+bits are determined exactly: the result is computed with undefined source bits cleared and with them set, and compared.
+In sums and products, all bits from the lowest undefined bit up are undefined. In other instructions, one undefined
+source bit makes the whole result undefined.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def shadow_of(ptx_type: str) -> np.dtype[np.unsignedinteger] | np.dtype[np.bool_
 
 
 def spread_of(form: Bound, operation: Operation) -> Spread:
-    """Return the function that propagates undefined bits from the sources to the results of an instruction."""
+    """Return the `Spread` of an instruction: it computes undefined bits of results from undefined bits of sources."""
     if operation.undefined is not None:
         return operation.undefined
     name = form.instruction.opcode[0]
@@ -62,7 +63,7 @@ def spread_of(form: Bound, operation: Operation) -> Spread:
 
 
 def _moves(form: Bound, name: str, operation: Operation) -> bool:
-    """Return whether an instruction moves bits, or combines them per position; integer cvt without `.sat` does."""
+    """Return whether an instruction moves bits or combines them per bit position; integer cvt without `.sat` does."""
     if name == "cvt":
         return len(operation.sources) == 1 and _integers(operation) and "sat" not in form.words.values()
     return name in _MOVED and not form.word("boolop")
@@ -77,7 +78,7 @@ def _integers(operation: Operation) -> bool:
 
 
 def _whole(operation: Operation) -> Spread:
-    """Return the propagation in which any undefined bit makes all results undefined (warp operations: in all lanes)."""
+    """Return a `Spread` in which any undefined bit makes all results undefined (warp operations: in all lanes)."""
     kinds = [shadow_of(each) for each in operation.results] + [np.dtype(np.bool_)] * operation.writes_carry
 
     def spread(_values: Sequence[Array], bits: _Bits, mask: Mask) -> Sequence[Array]:
@@ -106,7 +107,7 @@ def _raw(values: Array) -> Array:
 
 
 def _differing(operation: Operation, values: Sequence[Array], bits: _Bits, mask: Mask) -> list[Array]:
-    """Return the result bits that differ between fillings: the undefined bits of each source all clear, or all set."""
+    """Return the result bits that change if the undefined bits of some sources are all set instead of all clear."""
     found: list[Array] = []
     first: list[Array] = []
     shape = np.broadcast_shapes(mask.shape, *(each.shape for each in values))
@@ -134,7 +135,7 @@ def _fillings(values: Sequence[Array], bits: _Bits) -> Iterator[list[Array]]:
 
 
 def _moving(operation: Operation, moved: Sequence[bool]) -> Spread:
-    """Return the propagation of an instruction that moves bits of sources in `moved`, as the other sources specify."""
+    """Return the `Spread` of an instruction that moves bits of some sources (`moved`) as other sources specify."""
     kinds = [shadow_of(each) for each in operation.results]
     whole = _whole(operation)
 
@@ -148,7 +149,7 @@ def _moving(operation: Operation, moved: Sequence[bool]) -> Spread:
 
 
 def _rising(operation: Operation) -> Spread:
-    """Return the propagation of integer addition and multiplication: all bits from the lowest undefined bit up."""
+    """Return the `Spread` of integer sums and products: all bits from the lowest undefined bit up are undefined."""
     (kind,) = (shadow_of(each) for each in operation.results)
 
     def spread(_values: Sequence[Array], bits: _Bits, _mask: Mask) -> Sequence[Array]:
@@ -162,10 +163,10 @@ def _rising(operation: Operation) -> Spread:
 
 
 def _comparing(operation: Operation, comparison: str) -> Spread:
-    """Return the propagation of integer comparisons, whose result may be defined by the defined bits alone.
+    """Return the `Spread` of integer comparisons, whose result the defined bits alone may determine.
 
-    Unequal defined bits determine the results of `eq` and `ne`. Order comparisons are determined by the minimum and the
-    maximum of each operand, if its sign is defined.
+    Unequal defined bits determine the results of `eq` and `ne`. The result of an order comparison is defined if it is
+    the same for the minimum and the maximum of each operand, and if the sign bits are defined.
     """
     kind = dtype_of(operation.sources[0])
     sign = kind.kind == "i"
@@ -188,7 +189,10 @@ def _comparing(operation: Operation, comparison: str) -> Spread:
 
 
 def _by_element(operation: Operation) -> Spread | None:
-    """Return the propagation per element of packed values; if scalars are packed, the last scalar is the lowest."""
+    """Return the `Spread` of an operation on packed elements, per element; None for other operations.
+
+    If the operation packs scalars into its result, the last scalar is the lowest element.
+    """
     if len(operation.results) != 1 or operation.warp:
         return None
     count = _elements(operation.results[0])

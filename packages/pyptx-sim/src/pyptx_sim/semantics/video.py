@@ -47,7 +47,7 @@ _COMPARE: dict[str, Core] = {
     "ge": np.greater_equal,
 }
 _SECOND: dict[str, Core] = {"add": np.add, "min": np.minimum, "max": np.maximum}
-_SIZES = {"": 4, "b": 1, "h": 2}  # bytes of the selected part, by the selector's letter
+_SIZES = {"": 4, "b": 1, "h": 2}  # size in bytes of the selected part, by the selector's letter
 _SCALES = {"": 0, "shr7": 7, "shr15": 15}
 
 
@@ -68,7 +68,7 @@ def _as_register(values: Array) -> Array:
 
 
 def _part(chosen: str, ptx_type: str) -> Callable[[Array], Array]:
-    """Return the function that extracts the byte or half-word of selector `chosen` and extends it to 64 bits."""
+    """Return a function that extracts the byte or half-word that selector `chosen` names, as int64."""
     if not chosen:
         whole = _element(ptx_type, 4)
         return lambda a: a.view(whole).astype(_I64)
@@ -77,7 +77,7 @@ def _part(chosen: str, ptx_type: str) -> Callable[[Array], Array]:
 
 
 def _finish(form: Bound, ptx_type: str) -> Callable[..., Array]:
-    """Return the function for a scalar instruction's last stages: saturation, then an operation or merge with `c`."""
+    """Return a function for a scalar instruction's last stages: saturate, then combine with or merge into `c`."""
     chosen = selector(form.operands["d"])
     size = _SIZES[chosen[:1]]
     low, high = _bounds(ptx_type, size)
@@ -135,7 +135,10 @@ def _shift(*, left: bool) -> Bind:
 
 
 def _multiply_add(form: Bound) -> Operation:
-    """Bind vmad; a 64-bit product plus a 32-bit number may exceed 64 bits, so both halves are computed separately."""
+    """Return the `Operation` of vmad.
+
+    A 64-bit product plus a 32-bit number may exceed 64 bits, so both halves are computed separately.
+    """
     _, a_operand, b_operand, c_operand = form.operands.values()
     extract_a = _part(selector(a_operand), form.word("atype"))
     extract_b = _part(selector(b_operand), form.word("btype"))
@@ -184,7 +187,7 @@ def _scaled(upper: Array, lower: Array, shift: int, limits: tuple[int, int] | No
 
 
 def _simd(form: Bound, lanes: int, core: Core) -> Operation:
-    """Bind a two-way or four-way instruction: select elements of `a` and `b`, compute, merge with or add to `c`."""
+    """Return the `Operation` of a SIMD instruction: select elements of a and b, compute, merge into or add to c."""
     size = 4 // lanes
     first, second = ("h10", "h32") if lanes == 2 else ("b3210", "b7654")
     a_places, b_places = _places(form.operands["a"], first), _places(form.operands["b"], second)
@@ -210,7 +213,7 @@ def _simd(form: Bound, lanes: int, core: Core) -> Operation:
 
 
 def _places(operand: Operand, otherwise: str) -> list[int]:
-    """Return, per result element, the source element that the operand's selector names (last digit: element 0)."""
+    """Return, per result element, the index of the source element in the operand's selector (last digit: element 0)."""
     return [int(digit) for digit in reversed((selector(operand) or otherwise)[1:])]
 
 

@@ -39,7 +39,7 @@ def members(mask: Mask, membermask: Array) -> Mask:
 
 
 def _uniform(mask: Mask, membermask: Array) -> Array | None:
-    """Return one membermask per row, `[rows, 1]`, if all active lanes of each row have equal membermasks; else None."""
+    """Return one membermask per row (warp), `[rows, 1]`, if all its active lanes have equal membermasks; else None."""
     common = np.bitwise_or.reduce(np.where(mask, membermask, U32(0)), axis=1, keepdims=True)
     return common if bool(((membermask == common) | ~mask).all()) else None
 
@@ -87,7 +87,7 @@ def _shuffle(form: Bound) -> Operation:
 def _with_predicate(
     form: Bound, compute: Callable[..., tuple[Array, Array]], *, unread: tuple[str, ...] = ()
 ) -> Operation:
-    """Return the `Operation` of a function for a value and a predicate; the form may lack the predicate operand."""
+    """Return the `Operation` of `compute`, which returns a value and a predicate; the predicate operand is optional."""
     from pyptx_ir.syntax.operands import Pair
 
     both = operation(form, compute, warp=True, unread=unread)
@@ -99,7 +99,7 @@ def _with_predicate(
 # --- vote ---------------------------------------------------------------------------------------
 
 
-# Functions of two lane sets (uint32 bits): the participating lanes, and those of them whose predicate is true.
+# Functions of two sets of lanes (uint32 bits): participating lanes; participating lanes whose predicate is true.
 _VOTES: dict[str, Vote] = {
     "all": np.equal,
     "any": lambda _counted, true: true != 0,
@@ -149,7 +149,7 @@ def _leader(mask: Mask, membermask: Array) -> tuple[Array, Array]:
 
 # --- redux --------------------------------------------------------------------------------------
 
-# Reduction -> (function, neutral element for absent lanes).
+# By reduction and type: function, and neutral element for lanes that do not participate.
 _REDUCTIONS: dict[tuple[str, str], tuple[np.ufunc, int]] = {
     ("add", "u32"): (np.add, 0),
     ("add", "s32"): (np.add, 0),
@@ -187,7 +187,7 @@ def _reduce(form: Bound) -> Operation:
 
 
 def _reduce_float(form: Bound) -> Operation:
-    """Bind redux.sync.min/max.f32; lanes that do not participate contribute NaN, or an infinity with `.NaN`."""
+    """Return the `Operation` of redux.sync.min/max.f32; absent lanes contribute NaN, or an infinity with `.NaN`."""
     largest, magnitude = form.word("op") == "max", "abs" in form.words
     pair = Extreme(largest, "NaN" in form.words)
     absent = np.float32(np.nan)
@@ -209,7 +209,7 @@ def _reduce_float(form: Bound) -> Operation:
 
 
 def _transpose(_mask: Mask, a: Array) -> Array:
-    """Transpose an 8 x 8 matrix in which four lanes hold a row, two elements each (9.7.14.5.17)."""
+    """Transpose an 8 x 8 matrix; each row is in four lanes, two elements per lane (9.7.14.5.17)."""
     rows = a.shape[0]
     matrix = np.ascontiguousarray(a).view(np.uint16).reshape(rows, 8, 8)
     return np.ascontiguousarray(matrix.transpose(0, 2, 1)).reshape(rows, 2 * _WARP).view(U32)

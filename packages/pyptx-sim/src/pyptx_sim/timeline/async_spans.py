@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _Part:
-    """Operations of one item that warps of one CTA issued; `left`: number of outstanding operations."""
+    """Operations that one instruction issued in one CTA; `left`: number of outstanding operations."""
 
     track: Track
     issued: Point
@@ -38,7 +38,7 @@ class _Part:
 
 @dataclass(slots=True)
 class _Flight:
-    """Outstanding item of asynchronous operations.
+    """Outstanding item: the asynchronous operations that one instruction issued.
 
     `owners`: the issuing warp of each outstanding operation; None if unknown. `kind`: the kind of the item's
     async-group; None if the item signals an mbarrier.
@@ -67,7 +67,7 @@ class Flights:
     # --- issue --------------------------------------------------------------------------------------
 
     def issue(self, item: Item, now: int) -> None:
-        """Record an item that the recorded warps of the current basic block issue."""
+        """Record an item (operations of one instruction) that the recorded warps of the current basic block issue."""
         if self._tracks.current:
             self._flights[item.item_id] = _Flight(item.pc, now, self._tracks.current)
 
@@ -88,13 +88,13 @@ class Flights:
             part.lanes, part.groups = work.lanes[here], work.groups[here]
 
     def follow(self, item_id: int, warps: IntArray) -> None:
-        """Record the issuing warps of an item that consists of asynchronous arrivals."""
+        """Record the issuing warps of an item of asynchronous arrivals (as `cp.async.mbarrier.arrive`)."""
         flight = self._flights.get(item_id)
         if flight is not None:
             self._divide(item_id, flight, warps, {})
 
     def _divide(self, item_id: int, flight: _Flight, warps: IntArray, moved: dict[str, np.ndarray]) -> None:
-        """Divide an item's operations into parts, one per recorded CTA."""
+        """Divide an item, the operations of one instruction, into parts: one per recorded CTA."""
         flight.owners = warps.copy()
         ctas = self._tracks.wave.geometry.cta[warps]
         for cta in np.unique(ctas[warps < self._tracks.rows]).tolist():
@@ -113,7 +113,7 @@ class Flights:
         flight.parts[cta] = _Part(track, Point(issuer, flight.issued), warps, len(warps), details)
 
     def _free(self, cta: int, engine: str) -> Track:
-        """Return the engine's first track without an outstanding operation."""
+        """Return the first track of an engine (a kind of operations: `cp.async`) without an outstanding operation."""
         slot = 0
         while (track := Track(cta, engine, 0, slot)) in self._busy:
             slot += 1
@@ -121,7 +121,7 @@ class Flights:
         return track
 
     def settle(self) -> None:
-        """Assign items that no observer event has described to the warps that executed the basic block."""
+        """Assign the operations that no observer event has described to the warps that executed the basic block."""
         for item_id, flight in self._flights.items():
             if flight.owners is None and not flight.parts:
                 rows = np.array(list(flight.tracks), np.int64)
@@ -132,7 +132,7 @@ class Flights:
     # --- completion ------------------------------------------------------------------------------------
 
     def complete(self, item: Item, which: Mask | None, before: int, now: int) -> bool:
-        """Record completion of the operations `which` of an item; return whether the item is recorded."""
+        """Record that the operations `which` of an instruction complete; return whether their issue was recorded."""
         flight = self._flights.get(item.item_id)
         left = len(item)
         if flight is None or left == before:
@@ -162,7 +162,7 @@ class Flights:
             self._completed.setdefault(flight.kind, []).append((part, Point(part.track, now)))
 
     def point(self, item_id: int, now: int) -> Point | None:
-        """Return the point on an item's track at tick `now`, when the item completes; None if it is not recorded."""
+        """Return the point at tick `now` on the track of the operations `item_id`; None if they are not recorded."""
         flight = self._flights.get(item_id)
         part = next(iter(flight.parts.values()), None) if flight is not None else None
         return Point(part.track, now) if part is not None else None

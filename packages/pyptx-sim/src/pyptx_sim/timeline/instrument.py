@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def watched(code: Code, recorder: Recorder) -> Code:
-    """Return code that notifies a recorder of the start and the end of each basic block."""
+    """Return compiled code that notifies a recorder of the start and the end of each basic block."""
     return tuple(_closing(_opening(block, recorder), recorder) for block in code)
 
 
@@ -80,7 +80,7 @@ class WatchedEngine(Engine):
         self._recorder = recorder
 
     def issue(self, item: Item) -> int:
-        """Add an item to the engine, and notify the recorder."""
+        """Add an item, the operations of one instruction, to the engine, and notify the recorder."""
         item_id = super().issue(item)
         self._recorder.issue(item)
         return item_id

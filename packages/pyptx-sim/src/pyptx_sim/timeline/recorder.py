@@ -105,21 +105,21 @@ class Recorder(Observer):
     # --- asynchronous operations --------------------------------------------------------------------
 
     def issue(self, item: Item) -> None:
-        """Record that an item of asynchronous operations is issued."""
+        """Record that an item, the asynchronous operations of one instruction, is issued."""
         if self._tracks is not None:
             self._flights.issue(item, self._now())
 
     def complete(self, item: Item, which: Mask | None, before: int) -> None:
-        """Record that the operations `which` of an item have completed; the item had `before` operations."""
+        """Record that the operations `which` of an item complete; `before` operations of the item were outstanding."""
         if self._tracks is not None and self._flights.complete(item, which, before, self._now()):
             self._clock.perturb()
 
     def issued(self, work: AsyncOperations) -> None:
-        """Record the warps, groups and bytes of an item's operations."""
+        """Record the warps, async-groups and bytes of the asynchronous operations that an instruction issues."""
         self._flights.describe(work)
 
     def follows(self, kind: GroupKind, item_id: int, warps: Offsets, lanes: Offsets, places: Offsets) -> None:
-        """Record the issuing warps of an item that consists of asynchronous arrivals."""
+        """Record the issuing warps of asynchronous arrivals (as `cp.async.mbarrier.arrive`)."""
         del kind, lanes, places
         self._flights.follow(item_id, np.unique(warps))
 
@@ -176,7 +176,7 @@ class Recorder(Observer):
             self.timeline.marks.append(Mark(Point(track, self._now()), "finding", heading, pc))
 
     def wave_ended(self) -> None:
-        """Record that the wave has ended."""
+        """Close the spans of the wave, which has ended."""
         self._close()
 
     def finish(self, error: str | None) -> Timeline:

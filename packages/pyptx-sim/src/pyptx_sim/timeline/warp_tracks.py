@@ -48,7 +48,10 @@ class _Run:
 
 @dataclass(slots=True)
 class _TrackWait:
-    """Wait of lanes: `what` is their wait state, its key and pc; `retried` counts the instructions of the `retries`."""
+    """Wait of lanes: `what` is (state, number of the awaited object, pc).
+
+    `retries` counts the retries of a wait that returned false, and `retried` the instructions of these retries.
+    """
 
     start: int
     what: tuple[int, int, int]

@@ -71,11 +71,11 @@ class Predicate:
 
 
 def _fits(printer: BodyPrinter, line: str) -> bool:
-    return 4 * printer.page.indent + len(line) < WIDTH  # less than WIDTH: a colon follows
+    return 4 * printer.page.indent + len(line) < WIDTH  # not equal to WIDTH: a colon follows
 
 
 def predicates(body: Body, at: int, *, late: bool = False) -> Iterator[Predicate]:
-    """Yield the alternatives for a branch's guard: with the instruction that computes it inlined, and without.
+    """Yield the ways to print a branch's guard: with the instruction that computes the guard inlined, and without.
 
     A predicate computed `late`, at the end of a block, is printed in the block's header, where no formatting can be
     set.

@@ -1,7 +1,7 @@
 """Rewrites that name matrix fragments: `ldmatrix(a := r[1:5], …)`, and `a` in later MMA instructions.
 
-A name stands for registers, whatever they contain. The first instruction that has all of them binds it in its call;
-later instructions use it for the whole vector.
+A name stands for the registers of a vector operand, whatever values they contain. The call of the first instruction
+with this vector binds the name; calls of later instructions with the same vector use the name.
 """
 
 from __future__ import annotations

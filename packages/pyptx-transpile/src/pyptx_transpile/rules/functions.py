@@ -156,7 +156,7 @@ class Survey:
         return _saved_by_loops(each for each in loops if start <= each.start and each.end <= start + found.length)
 
     def _sites(self, bodies: Sequence[Body], found: Repeated) -> list[Site]:
-        """Return a `Site` for each occurrence of a sequence; `bodies`: bodies of all or of its first occurrences."""
+        """Return a `Site` for the occurrences of a sequence whose bodies are in `bodies`: all or only the first few."""
         return [
             self._leaves[body.start].site(at, at + found.length) for body, at in zip(bodies, found.sites, strict=False)
         ]

@@ -53,7 +53,7 @@ def _alone(body: Body, at: int, *, turn: bool) -> Tree | None:
 
 
 def _take_in(body: Body, outer: Tree, before: list[Tree], *, turn: bool) -> None:
-    """Nest the last calls before `outer` in it, as many as compute its sources in order and fit on the line."""
+    """Nest the last calls of `before` in `outer`: as many as compute sources of `outer` in order and fit on a line."""
     sources = list(places_of_sources(body.branch(outer.at)))
     taken: list[Tree] = []
     while before and (last := before[-1]).result is not None and sources.count(last.result) == 1:

@@ -42,9 +42,9 @@ _NUMBER = re.compile(
     r"(?<=%)([A-Za-z_$]*?|[A-Za-z][\w$]*_)(\d+)(?![\w$])|(?<=\w\$)(\d+)(?![\w$])|(?<![\w$.%])(-?\d+)(?![\w$.])",
     re.ASCII,
 )
-_NUMBERED = re.compile(r"([^\"{}\\]*?)(0|[1-9]\d*)", re.ASCII)  # label
+_NUMBERED = re.compile(r"([^\"{}\\]*?)(0|[1-9]\d*)", re.ASCII)  # label name: text and last number
 _NOTHING: tuple[str, tuple[int, ...]] = "", ()
-_RESULTS = (tree.Register, tree.Vector)  # operands
+_RESULTS = (tree.Register, tree.Vector)  # types of operands that an instruction may write
 
 Parts: TypeAlias = "dict[int, tuple[str, tuple[int, ...]]]"
 """Cached text of an operand without numbers, and its numbers, by `id` of the operand."""
@@ -270,7 +270,7 @@ def _of_length(items: Items, at: int, end: int, length: int, level: int) -> Iter
 
 
 def _turns(items: Items, one: Run, end: int) -> Iterator[Run]:
-    """Yield `one` with all iterations of equal shape, and with only as many iterations as need no table."""
+    """Yield the loop `one` with all iterations of equal shape, and with as many iterations as need no table."""
     most, count = _FEW, items.count(one.start, end, one.length, _FEW)
     columns = items.columns(one.start, one.length, count)
     steps = list(map(stepped, columns))

@@ -31,7 +31,7 @@ __all__ = ["Repeated", "repeated"]
 _LEVELS = 7  # windows have 1 to `2**7` items, so a sequence has fewer than 256
 _LEAST_ITEMS = 3
 _MOST_LENGTHS = 16  # maximum distinct lengths of candidate sequences that start with the same window
-_NAMING = (nodes.RegisterDeclaration, nodes.Variable, nodes.Label)  # declarations: names visible in one scope only
+_NAMING = (nodes.RegisterDeclaration, nodes.Variable, nodes.Label)  # these statements declare a name
 _NUMBERS = "I"  # type code of array.array: 4 bytes per number save memory for long modules
 _KINDS = (nodes.Instruction, nodes.Loc, *_NAMING)
 

@@ -31,7 +31,7 @@ _LISTS_OF_LOOPS = ((3, 8), (2, 8))  # `_LISTS` for sequences with loops, whose i
 _LEAST_VECTOR = 3  # minimum registers of a vector operand that is passed as one argument
 _MOST, _MOST_OF_LONG = 6, 7  # maximum arguments
 _LONG = 48  # minimum instructions of a sequence whose helper function may have `_MOST_OF_LONG` arguments
-_TAKEN = ("i", "t", "u", "v", "_")  # loop variables
+_TAKEN = ("i", "t", "u", "v", "_")  # names of loop variables, which parameters do not get
 
 Key = tuple[object, ...]
 

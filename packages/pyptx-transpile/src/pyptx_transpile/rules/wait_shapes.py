@@ -126,7 +126,7 @@ def _computes(body: Body, found: WaitMatch) -> bool:
 
 
 def _is_whole(body: Body, found: WaitMatch) -> bool:
-    """Return whether no outside branch enters a wait, and no item after its first has formatting of its own."""
+    """Return whether no outside branch enters a wait, and all items but the first have usual formatting."""
     inside = range(found.start, found.end)
     jumps = [jump for at in inside for jump in body.jumps_to(at)]
     return all(jump.at in inside for jump in jumps) and not any(map(body.deviates, inside[1:]))

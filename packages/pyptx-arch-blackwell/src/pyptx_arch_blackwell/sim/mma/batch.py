@@ -40,10 +40,10 @@ _HELP = "clear the enable-input-d predicate for the first MMA of an accumulation
 class MmaBatch(Piped):
     """MMAs issued by one instruction for some threads, one entry for each thread.
 
-    `d` are addresses in tensor memory; `a` and `b` are descriptors of the matrices, or a is in tensor memory too.
-    `adds`: whether the old d, divided by 2 to the power `divisor`, is added. `further` are the addresses of the scale
-    factors of a and of b, and of the metadata of a, as far as the MMA has them. `disabled` are the words of the mask of
-    lanes that are not written; `zeros` are the columns of b that count as zero.
+    `d` are the tensor memory addresses of D; `a` and `b` are the descriptors of A and B, or, for an A in tensor memory,
+    its addresses. `adds`: whether the old D, divided by 2 to the power `divisor`, is added. `further` are the addresses
+    of the scale factors of A and of B, and of the metadata of A, if the MMA has scale factors or metadata. `disabled`
+    are the words of the mask of lanes that are not written; `zeros` are the columns of B that count as zero.
     """
 
     plan: MmaPlan

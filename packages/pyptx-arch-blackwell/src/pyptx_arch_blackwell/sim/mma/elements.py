@@ -19,7 +19,7 @@ __all__ = ["Decode", "memory_bits", "shared_decoder", "tensor_decoder", "used_by
 Decode: TypeAlias = "Callable[[Array], Array]"
 """Decoder of matrix rows from bytes, `[…, bytes]`, to element values, `[…, elements]`."""
 
-_CHUNK: Final = 16  # bytes of a contiguous run, and number of elements in it for types stored in bytes
+_CHUNK: Final = 16  # bytes of a chunk in shared memory: 16 elements of 8 bits or less
 _WIDTHS: Final = {"e2m1": 4, "e2m3": 6, "e3m2": 6}
 
 

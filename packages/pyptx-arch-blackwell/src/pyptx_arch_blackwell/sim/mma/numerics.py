@@ -29,7 +29,7 @@ Sum: TypeAlias = "Callable[..., Array]"
 """Function from A, B, their scale factors and the addend to the elements of D."""
 
 _Types: TypeAlias = tuple[str, str, str, str]
-_PACKED = 4  # bits
+_PACKED = 4  # bits of an e2m1 element that is not stored in a byte
 
 
 def sum_of(plan: MmaPlan) -> Sum:
@@ -52,7 +52,7 @@ def sum_of(plan: MmaPlan) -> Sum:
 
 
 def _whole(model: Model, plan: MmaPlan) -> Model:
-    """Return the exact model with all K products in one sum; with its zeros, a sparse A has groups twice as long."""
+    """Return the exact model with one sum over K; groups of a sparse A are twice as long, as they include the zeros."""
     twice = plan.opcode.sparse and model.group > 1
     return replace(model, length=plan.descriptor.depth, group=model.group * (2 if twice else 1))
 

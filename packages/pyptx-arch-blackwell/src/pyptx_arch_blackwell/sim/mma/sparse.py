@@ -35,7 +35,7 @@ def _where(metadata: Metadata) -> tuple[IntArray, NDArray[np.uint32]]:
 
 @lru_cache(maxsize=16)
 def _positions(kind: str) -> IntArray:
-    """Return the positions of stored elements in a chunk, by metadata code; invalid codes get those of a valid code."""
+    """Return the positions of stored elements in a chunk by metadata code; valid positions for invalid codes, too."""
     known = {code: positions(kind, code) for code in CODES[kind]}
     usual = next(iter(known.values()))
     return np.array([known.get(code, usual) for code in range(_CODES)], np.int64)
@@ -55,7 +55,7 @@ def dense(products: MmaBatch, stored: Array, addresses: IntArray) -> Array:
             f"use one of {known}",
             int(np.count_nonzero(meaningless)),
         )
-    inside = _positions(kind)[codes]  # [n, m, chunks, stored elements of a chunk]
+    inside = _positions(kind)[codes]  # shape: [n, m, chunks, stored elements of a chunk]
     chunks = codes.shape[-1]
     columns: IntArray = np.arange(chunks)[:, None] * (depth // chunks) + inside
     found = np.zeros((*stored.shape[:2], depth), stored.dtype)

@@ -59,7 +59,7 @@ class Descriptor:
         return self.map.rank
 
     def unit(self, corner: tuple[int, ...]) -> int:
-        """Return the bytes that a copy from `corner` moves as a unit: 16 if rows permit it, else one element."""
+        """Return how many contiguous bytes a copy from `corner` moves at once: 16 if rows permit, else one element."""
         if self.packing is not None and self.packing.padded:
             return _WORD
         return _CHUNK if self._chunked and corner[0] * self.itemsize % _CHUNK == 0 else self.itemsize
@@ -161,7 +161,7 @@ class Descriptor:
         return sum((count - 1) * step * stride for count, step, stride in steps) + self.itemsize
 
     def origin(self, corner: tuple[int, ...]) -> int | None:
-        """Return the global address of a box entirely in bounds; else, and for im2col and interleave, None."""
+        """Return a box's global address; None if elements are out of bounds, in im2col mode, and with interleave."""
         record = self.map
         if record.columns or record.interleave:
             return None
@@ -183,11 +183,11 @@ class Descriptor:
         return self.shape[0] * self.itemsize // unit if plain else 1
 
     def units(self, corner: tuple[int, ...], offsets: tuple[int, ...], unit: int) -> tuple[IntArray, Mask | None]:
-        """Return the global address of each `unit` bytes, innermost fastest, and which are in bounds (None: all)."""
+        """Return the address of each run of `unit` bytes, innermost first, and which runs are in bounds (None: all)."""
         return self._columns(corner, offsets) if self.map.columns else self._box(corner, unit // self.map.itemsize)
 
     def _box(self, corner: tuple[int, ...], together: int) -> tuple[IntArray, Mask | None]:
-        """Return the addresses of groups of `together` elements of a box, and which are in bounds; None: all."""
+        """Return the addresses of a box's groups of `together` elements, and which groups are in bounds (None: all)."""
         record = self.map
         origin = record.address
         inside: Mask | None = None

@@ -38,8 +38,8 @@ class Unknown:
 class Elements:
     """Elements of a simulator arena in copy order: `index` counts elements of `dtype` from the arena's start.
 
-    `swizzle` is the swizzle mode of a box in shared memory; None for other elements. Each `together` consecutive
-    elements are distinct and occupy contiguous bytes, in any order.
+    `swizzle` is the swizzle mode of a box in shared memory; None for other elements. In each group of
+    `together` consecutive elements, the elements are distinct and fill a contiguous range of bytes, in any order.
     """
 
     space: str
@@ -88,8 +88,8 @@ class Transfer:
     """Data movement of a copy: `source` to each of `targets`.
 
     `known`: elements of the source that are in bounds. `fills`: elements out of bounds are replaced by `fill`;
-    otherwise they are not copied. `update` combines values with memory, `convert` changes them. `origin` is that of
-    undefined bits, if any.
+    otherwise they are not copied. `update` combines values with memory, `convert` changes them. `origin` is the
+    `Origin` of undefined bits; None if all bits are defined.
     """
 
     source: Elements
@@ -168,7 +168,7 @@ class IssuedCopy(AsyncIssue):
         self.transfer.read()
 
     def keep(self, which: Mask | slice) -> None:
-        """Keep or drop, as `which` selects, the copy, which is the only entry of this asynchronous operation."""
+        """Keep the copy if `which` selects index 0, else drop the copy: an `IssuedCopy` has only this entry."""
         self.warps, self.lanes, self.numbers = self.warps[which], self.lanes[which], self.numbers[which]
 
     def move(self) -> None:

@@ -53,8 +53,8 @@ def prepare(
 ) -> Issued | None:
     """Return a thread's copy of `size` bytes, after its checks; each of `barriers` counts its bytes.
 
-    `map_at` is the offset of its tensor map if in global memory. `paired`: its mbarriers may be in the peer CTA. Return
-    None for a multicast without destinations.
+    `map_at` is the offset of the copy's tensor map if the map is in global memory. `paired`: the mbarriers may be in
+    the peer CTA. Return None for a multicast without destinations.
     """
     if not transfer.targets:
         return None

@@ -126,7 +126,7 @@ def invalid_fields(own: Own, rank: int) -> list[str]:
 
 
 def replaced(data: bytes, field: str, ordinal: int, value: int) -> bytes | None:
-    """Return a map with another value in a field, numbered as in `tensormap.replace`; None if it is not a map."""
+    """Return the tensor map `data` with a field set to the `tensormap.replace` operand `value`; None if not a map."""
     found = halves(data)
     if found is None:
         return None

@@ -92,7 +92,7 @@ PACKINGS: Final = {name: Packing(row, stores=name != "b4x16_p64") for name, row 
 _PADDED_BOX = 128  # required innermost box extent, in elements, of padded element types
 _PADDED_SWIZZLES = ("none", "128B", "128B_atom_32B", "128B_atom_64B")
 # Element types without a number in a tensor map are copied as another type of the same size.
-_BY_NUMBER = {row.tensor_map: row.name for row in reversed(ELEMENT_TYPES)}  # the first type of each CUtensorMapDataType
+_BY_NUMBER = {row.tensor_map: row.name for row in reversed(ELEMENT_TYPES)}  # first type of each CUtensorMapDataType
 _AS_BITS = {row.name: _BY_NUMBER[row.tensor_map] for row in ELEMENT_TYPES if row.name not in ELEMENTS}
 _AS_BITS["b6p2x16"] = "b6x16_p32"  # tensor map type for b6p2x16 stores
 _SWIZZLE_NAMES = {

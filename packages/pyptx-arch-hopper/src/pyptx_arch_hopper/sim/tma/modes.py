@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyptx_sim.extension import IntArray, Mask
 
 _ROWS: Final = 4
-_PIXELS: Final = 128  # of im2col::w::128
+_PIXELS: Final = 128  # pixels of an im2col::w::128 copy
 
 
 class Rows(Descriptor):
@@ -41,12 +41,12 @@ class Rows(Descriptor):
         return None
 
     def origin(self, corner: tuple[int, ...]) -> int | None:
-        """Return None, not contiguous runs: gather4 reads rows at arbitrary coordinates."""
+        """Return None: the four rows of a gather4 copy have arbitrary coordinates, and so four addresses."""
         del corner
         return None
 
     def units(self, corner: tuple[int, ...], offsets: tuple[int, ...], unit: int) -> tuple[IntArray, Mask | None]:
-        """Return the global address of each `unit` bytes, row by row, and which are in bounds."""
+        """Return the global address of each run of `unit` bytes, row by row, and which runs are in bounds."""
         del offsets
         record = self.map
         columns = corner[0] + np.arange(0, record.box[0], unit // record.itemsize, dtype=np.int64)
@@ -83,7 +83,7 @@ class PixelRows(Descriptor):
         return None
 
     def units(self, corner: tuple[int, ...], offsets: tuple[int, ...], unit: int) -> tuple[IntArray, Mask | None]:
-        """Return the address of each element, channels innermost, and which are in bounds."""
+        """Return the global address of each element, channels innermost, and which elements are in bounds."""
         assert unit == self.itemsize  # noqa: S101 - im2col copies move single elements
         halo, shift = offsets
         if halo:
@@ -124,7 +124,7 @@ MODES: Final[dict[str, type[Descriptor]]] = {
 
 @lru_cache(maxsize=256)
 def walked(described: Descriptor, mode: str) -> Descriptor:
-    """Return a valid map's elements for a copy mode; unchanged for box and im2col copies."""
+    """Return the `Descriptor` of the map for a copy mode; `described` itself for box and im2col copies."""
     return MODES[mode](described.map, described.packing) if mode in MODES else described
 
 

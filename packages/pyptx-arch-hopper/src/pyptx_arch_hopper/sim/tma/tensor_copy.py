@@ -120,7 +120,7 @@ class _Boxes:
             repeat(None) if barriers is None else barriers[at].tolist(),
             repeat(None) if self._address is None else values(self._address),
             repeat(None) if self._mask is None else values(self._mask),
-            strict=False,  # the iterator of a missing operand is infinite
+            strict=False,  # `repeat(None)` is infinite
         )
         known = ((one, maps.get(place), given) for one, place, *given in threads)
         issue(turn, (self._copy(one, _Thread(*found, *given)) for one, found, given in known if found is not None))
@@ -137,7 +137,7 @@ class _Boxes:
         return None if sound is None else (sound, shared, barriers)
 
     def _maps(self, turn: ExecutionContext) -> dict[tuple[int, int], tuple[bytes, int | None]]:
-        """Return the bytes of each thread's tensor map, and its offset if in global memory."""
+        """Return the bytes of each thread's tensor map, and the map's offset if the map is in global memory."""
         maps: dict[tuple[int, int], tuple[bytes, int | None]] = {}
         for part, memory, addresses in turn.by_memory(self._map):
             if memory not in _MAP_SPACES:
@@ -266,7 +266,7 @@ def _tensor(
 
 
 def _box(turn: ExecutionContext, described: Descriptor, shared: int, step: int) -> Elements | None:
-    """Return a copy's elements of `step` bytes in shared memory; report a box past the end and return None."""
+    """Return a copy's elements of `step` bytes in shared memory; None, with a finding, if they exceed its end."""
     memory = turn.wave.shared
     start, base = shared % memory.stride, shared - shared % memory.stride
     if start + described.room > memory.end:

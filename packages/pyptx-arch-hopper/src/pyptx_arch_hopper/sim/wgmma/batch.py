@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 class WgmmaPlan:
     """Static properties of one wgmma instruction.
 
-    `slots` are the indices of d's registers, and `distribution` is the layout of d. `collect` converts the registers of
-    a to a matrix; `widen` converts the elements of d, a and b to floats or integers. `total` computes the dot products,
-    `sparse_total` those with a sparse a.
+    `slots` are the indices of D's registers, and `distribution` is the layout of D. `a` and `b` are the sizes of A and
+    B. `collect` converts the registers of A to a matrix; `widen` converts the elements of D, A and B to floats or
+    integers. `total` computes the dot products, `sparse_total` the dot products with a sparse A.
     """
 
     product: WgmmaDescription
@@ -48,11 +48,11 @@ class WgmmaPlan:
 
 @dataclass(slots=True, kw_only=True)
 class WgmmaBatch(AsyncIssue):
-    """MMAs issued by one instruction, one entry for each of some `warpgroups`.
+    """MMAs issued by one instruction, one MMA for each warpgroup in `warpgroups`.
 
-    `a` and `b` are descriptors of the matrices, in the shared memory that starts at `blocks`. `fragments` returns an a
-    in registers, `[issued, 128]` each; rows `places` are of these MMAs. `metadata` is the metadata of a sparse a.
-    `adds`: whether d is an input. `warps` has the first warp of each warpgroup.
+    `a` and `b` are the matrix descriptors, `blocks` the arena offsets of the CTAs' shared memory. If A is in registers,
+    `fragments` returns its registers, each `[issued MMAs, 128]`, and `places` are these MMAs' rows. `metadata` is the
+    metadata of a sparse A. `adds`: whether D is an input. `warps` has the first warp of each warpgroup.
     """
 
     plan: WgmmaPlan
@@ -104,7 +104,7 @@ class WgmmaBatch(AsyncIssue):
         return self.plan.total(a.reshape(count, -1, a.shape[2]), b, addend.reshape(count, -1, columns))
 
     def _sparse(self, a: Array, total: SparseSum, b: Array, addend: Array) -> Array:
-        """Return the new accumulators for a sparse a, warp by warp: each row selects elements of b."""
+        """Return the new accumulators for a sparse A, warp by warp: each row of A selects elements of B."""
         n, rows, stored = a.shape
         warps, columns = n * WARPGROUP, self.plan.product.columns
         metadata, b = self.metadata[0].reshape(warps, WARP), np.repeat(b, WARPGROUP, axis=0)[:, None]
@@ -117,7 +117,7 @@ class WgmmaBatch(AsyncIssue):
         if self.a is not None:
             bits = self._load(located(self.a, self.blocks), plan.a)
         else:
-            assert plan.collect is not None  # noqa: S101 - a is in shared memory, or in registers
+            assert plan.collect is not None  # noqa: S101 - A is in shared memory, or in registers
             bits = plan.collect([each[self.places] for each in self.fragments()])[:, 0]
         numbers = plan.widen[1](bits)
         return -numbers if plan.product.negates[0] else numbers

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WgmmaDescription:
-    """MMA of a warpgroup, d = a b or a b + d, as the instruction table describes it.
+    """MMA of a warpgroup, D = A · B or A · B + D, with the properties in its row of the instruction table.
 
-    `types` are the elements of d, a and b; d has 64 rows and `columns`, and `depth` is K of b. `d` and `a` are the
-    layouts of registers over the 128 threads; `a` is None if a descriptor in shared memory replaces it, as always for
-    b. If a layout has more elements than the operand has registers, only the first elements exist. `majors` are the
-    majors of a and b. `negates`: whether a and b are negated. `selector` selects the threads that provide the metadata
-    of a sparse a, None if it is dense. `operation` is `"and"` for b1.
+    `types` are the element types of D, A and B. D has 64 rows and `columns` columns, and `depth` is K of B. `d` and `a`
+    are the layouts of the registers of D and A over the 128 threads; `a` is None if A, like B, is in shared memory. If
+    a layout has more elements than the operand has registers, only the first elements exist. `majors` are the majors of
+    A and B. `negates`: whether A and B are negated. `selector` selects the threads that provide the metadata of a
+    sparse A, and is None for a dense A. `operation` is `"and"` for b1.
     """
 
     types: tuple[str, str, str]

@@ -80,7 +80,7 @@ def _registers(operands: Operands, name: str) -> tuple[Reader, ...]:
 def _fragments(
     turn: ExecutionContext, warpgroups: Warpgroups, registers: tuple[Reader, ...]
 ) -> Callable[[], list[Array]]:
-    """Return the function that reads A in registers: values at issue, or at completion if the schedule delays it.
+    """Return the function that returns the registers of A: their values at issue, or at a delayed completion.
 
     The MMA may read the registers until the wait for its group. In an ordered schedule, the values are those at issue:
     ptxas renames registers that straight-line code overwrites (docs/hopper.md).

@@ -68,7 +68,7 @@ class RegisterOrder:
     """Last accesses to the registers that wgmma uses; each array has a row per register and a column per warp.
 
     Times count accesses and fences of the wave. `_group` is the number of the last MMA's wgmma-group plus one, `_shape`
-    the MMA's shape, `_use` how it uses the register.
+    the MMA's shape, and `_use` is `_ADDS` for an accumulator, `_READS` for operand A.
     """
 
     def __init__(self, wave: Wave, registers: Mapping[int, str]) -> None:
@@ -119,7 +119,7 @@ class RegisterOrder:
         writes = np.array([[row in written] for row in rows])
         adds = self._use[_places(*at)] == _ADDS
         for hazard, which in (
-            (_OVERWRITTEN, writes & ~(adds & reads)),  # in-place updates are reads: ptxas waits before them
+            (_OVERWRITTEN, writes & ~(adds & reads)),  # ptxas inserts a wait before in-place updates
             (_READ, reads & adds),
             (_READ_OPERAND, reads & ~writes & ~adds),
         ):
@@ -202,7 +202,7 @@ class RegisterOrder:
             other_label="wgmma.mma_async in flight" if issued else None,
             help=hazard.help,
             count=int(np.count_nonzero(bad)),
-            cause=(issued, hazard.severity),  # merges findings with the same outstanding MMA and severity
+            cause=(issued, hazard.severity),  # one finding is reported for each cause
             severity=hazard.severity,
         )
 

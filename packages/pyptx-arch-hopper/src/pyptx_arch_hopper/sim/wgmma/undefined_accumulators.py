@@ -36,7 +36,8 @@ class UndefinedAccumulators:
 
     def leave(self, turn: ExecutionContext, warpgroups: Warpgroups, sums: Mask, origin: Origin) -> None:
         """Record which elements of D, `[n, 64, columns]`, are undefined after completion."""
-        elements: Array = -sums.reshape(len(sums), -1).astype(f"<i{self._plan.distribution.bits // 8}")  # -1: undefined
+        # An undefined element is -1, with all bits set; a defined element is 0.
+        elements: Array = -sums.reshape(len(sums), -1).astype(f"<i{self._plan.distribution.bits // 8}")
         dealt: list[Array] = [elements[:, each.reshape(-1)].view(_WORD) for each in self._plan.distribution.elements]
         turn.carry_undefined(self._d, [warpgroups.spread(each) for each in dealt], origin)
 
@@ -52,7 +53,7 @@ class UndefinedAccumulators:
         before = turn.undefined_in(self._d)
         added = before if products.adds.any() else None
         partial = turn.undefined_fragments(self._partial_warps)
-        # Undefined bits of the old d are reported before those of a and b; if d is not an input, the MMA defines it.
+        # Undefined bits of the old D are reported before those of A and B; if D is not an input, the MMA defines D.
         origins = [each[1] for each in (partial, added, rows, columns, before) if each is not None]
         if not origins:
             return None

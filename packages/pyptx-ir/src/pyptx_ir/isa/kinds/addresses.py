@@ -144,10 +144,10 @@ def _mismatch_handle(shape: Shape) -> Mismatch | None:
 
 KINDS = (
     Kind("address", "an address", _mismatch_address, _example_address),
-    Kind("memory", "an address, generic if no state space is named", _mismatch_memory, _example_address),
+    Kind("memory", "an address, generic if the opcode has no state space", _mismatch_memory, _example_address),
     Kind(
         "tensor",
-        "a tensor map and its coordinates",
+        "a tensor map and the coordinates of an element",
         _mismatch_tensor,
         lambda argument, use, _index: (
             f"[%u64_9, {{{', '.join(f'%s32_{10 + i}' for i in range(use.count(argument)))}}}]",

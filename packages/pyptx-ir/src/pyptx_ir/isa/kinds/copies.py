@@ -115,7 +115,7 @@ def _mismatch_word(_argument: str, shape: Shape, use: Use) -> Mismatch | None:
 
 
 def _words(argument: str, use: Use) -> str:
-    """Return the kind of a vector of 32-bit registers for n elements of `bits` bits; a modifier slot determines n."""
+    """Return the kind of a vector of 32-bit registers for n items of b bits; `argument` is the slot of n, and b."""
     slot, _, bits = argument.partition(" ")
     return f"{-(-use.count(slot) * int(bits) // WORD)}*b32"
 
@@ -147,20 +147,20 @@ KINDS = (
     # ignore-src predicate of cp.async: ptxas reads a constant in its position as a size.
     Kind(
         "predicate",
-        "a predicate, not a constant",
+        "a predicate register, not a constant",
         _mismatch_predicate,
         lambda _a, _u, index: (f"%pred_{index}",),
         types=lambda _argument, _use: ("pred",),
     ),
     Kind(
         "offsets",
-        "a vector of offsets, two fewer than the tensor has dimensions",
+        "a vector of im2col offsets: two fewer than the tensor has dimensions",
         _mismatch_offsets,
         lambda argument, use, index: (_spelt("upper", use.count(argument) - 2, index),),
     ),
     Kind(
         "box",
-        "a tensor map, overrides of its fields, and coordinates",
+        "a tensor map, values that override fields of the tensor map, and the coordinates of a box",
         _mismatch_box,
         lambda argument, use, _index: _bracket(_inside(use, use.count(argument)), "%u64_9"),
     ),
@@ -171,10 +171,10 @@ KINDS = (
         lambda _argument, _use, index: (f"%b32_{index}",),
         types=lambda _argument, _use: ("b32",),
     ),
-    Kind("words", "a vector of 32-bit registers, enough for {}", _mismatch_words, _examples_of_words),
+    Kind("words", "a vector of 32-bit registers for {}", _mismatch_words, _examples_of_words),
     Kind(
         "handle",
-        "a logical endpoint and offsets in it",
+        "the number of a logical endpoint, and offsets in the endpoint's memory",
         _mismatch_handle,
         lambda argument, _use, _index: _bracket([("endpoint", 0), ("offset", 0), ("counter", 0)][: int(argument)]),
     ),

@@ -202,14 +202,14 @@ KINDS = (
     ),
     Kind(
         "fragment",
-        "a vector of registers, the thread's fragment of a matrix ({})",
+        "a vector of registers with the thread's fragment of {}",
         _mismatch_fragment,
         _examples_of_fragment,
         types=_types_of_fragment,
     ),
     Kind(
         "selectors",
-        "a vector of constants ({}) or 16-bit registers",
+        "a byte ID and a thread ID in braces: constants ({}) or 16-bit registers",
         _mismatch_selectors,
         _examples_of_selectors,
         _limits_of_selectors,

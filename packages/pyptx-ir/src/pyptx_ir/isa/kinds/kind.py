@@ -32,7 +32,7 @@ class Mismatch:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """An operand of a row for a known opcode. `filled` maps each filled slot to its modifier.
+    """An operand of a table row, with the opcode of an instruction. `filled` maps modifier slots to its modifiers.
 
     `kinds` are all operand kinds, because some kinds contain others; `address_size` is the module's, in bits.
     """

@@ -39,14 +39,17 @@ def _mismatch_callees(_argument: str, shape: Shape, _use: Use) -> Mismatch | Non
 
 KINDS = (
     Kind("label", "a label", _mismatch_label, lambda _argument, _use, _index: ("done",)),
-    Kind("function", "a function", _mismatch_function, lambda _argument, _use, _index: ("function",)),
+    Kind("function", "the name of a function", _mismatch_function, lambda _argument, _use, _index: ("function",)),
     Kind("list", "a list of arguments in parentheses", _mismatch_list, lambda _argument, _use, _index: ("()",)),
     Kind(
-        "branches", "the label of a .branchtargets", _mismatch_branches, lambda _argument, _use, _index: ("branches",)
+        "branches",
+        "the label of a `.branchtargets` directive",
+        _mismatch_branches,
+        lambda _argument, _use, _index: ("branches",),
     ),
     Kind(
         "callees",
-        "the label of a .callprototype or .calltargets, or an array of functions",
+        "the label of a `.callprototype` or `.calltargets` directive, or an array of functions",
         _mismatch_callees,
         lambda _argument, _use, _index: ("prototype", "callees", "table"),
     ),

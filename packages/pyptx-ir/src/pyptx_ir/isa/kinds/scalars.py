@@ -48,7 +48,7 @@ def _is_value(shape: Shape, use: Use) -> bool:
 
 
 def _takes_special(type_name: str, special: Shape, *, relaxed: bool) -> bool:
-    """Return whether an operand of this type may be a special register that has one of these types."""
+    """Return whether an operand of `type_name` accepts a special register, given its type and former types."""
     return not is_float(type_name) and any(takes(type_name, str(each), relaxed=relaxed) for each in special)
 
 

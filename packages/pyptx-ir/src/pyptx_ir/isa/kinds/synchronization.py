@@ -24,7 +24,7 @@ def _mismatch_shared_location(argument: str, shape: Shape, use: Use) -> Mismatch
 
 
 KINDS = (
-    Kind("sink", "the sink, `_`", _mismatch_sink, lambda _argument, _use, _index: ("_",)),
+    Kind("sink", "only the sink symbol `_`", _mismatch_sink, lambda _argument, _use, _index: ("_",)),
     Kind(
         "shared_location",
         "a register or literal of type {}, or a variable in shared memory",

@@ -56,7 +56,7 @@ KINDS = (
     ),
     Kind(
         "registers",
-        "{} registers of 32 bits in braces",
+        "32-bit registers in braces (number: {})",
         _mismatch_registers,
         _registers,
     ),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """Number of coordinates, offsets and gradient components; `indexed` if the first is a layer or sample index."""
+    """Numbers of coordinates, offsets and gradient components; `indexed` if coordinate 0 is a layer or sample index."""
 
     coordinates: int
     offsets: int
@@ -162,19 +162,19 @@ def _numbers(type_name: str, count: int) -> tuple[str, ...]:
 
 
 KINDS = (
-    Kind("texture", "a texture (and sampler) with coordinates", _mismatch_texture, _textures),
-    Kind("surface", "a surface with coordinates", _mismatch_surface, _surfaces),
-    Kind("texels", "{}, or a vector of 2 or 4 of them (.v2, .v4)", _mismatch_texels, _VEC.examples),
+    Kind("texture", "a texture, optionally a sampler, and coordinates", _mismatch_texture, _textures),
+    Kind("surface", "a surface element, given by the surface and coordinates", _mismatch_surface, _surfaces),
+    Kind("texels", "{}, or a vector of 2 or 4 such elements (.v2, .v4)", _mismatch_texels, _VEC.examples),
     Kind("opaque", "the handle of a {}", _mismatch_opaque, lambda argument, _u, _i: (_opaque(argument), "[%u64_9]")),
     Kind(
         "texture_offsets",
-        "a vector of .s32 offsets, -8 to 7",
+        "a vector of texel offsets, of type `.s32`, from -8 to 7",
         _mismatch_offsets,
         lambda argument, use, _index: _numbers("s32", GEOMETRIES[use.word(argument)].offsets),
     ),
     Kind(
         "gradient",
-        "a vector of .f32 partial derivatives",
+        "a vector of partial derivatives of the coordinates, of type `.f32`",
         _mismatch_gradient,
         lambda argument, use, _index: _numbers("f32", GEOMETRIES[use.word(argument)].gradient),
     ),

@@ -68,7 +68,7 @@ KINDS = (
     ),
     Kind(
         "variable",
-        "a register or literal of type {}, or the name of a variable in the state space",
+        "a register or literal of type {}, or the name of a variable in the state space of the opcode",
         _mismatch_variable,
         _register,
         _limits,

@@ -124,6 +124,12 @@ KINDS = (
         _examples_of_vec,
         types=_types_of_vec,
     ),
-    Kind("sparse", "a vector, each {} or the sink", _mismatch_sparse, _examples_of_sparse, types=_types_of_vec),
+    Kind(
+        "sparse",
+        "a vector whose elements are each {} or the sink symbol `_`",
+        _mismatch_sparse,
+        _examples_of_sparse,
+        types=_types_of_vec,
+    ),
     Kind("*", "a vector: {}", _mismatch_times, _examples_of_times, types=_types_of_times),
 )

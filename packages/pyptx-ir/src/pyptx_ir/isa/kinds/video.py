@@ -63,24 +63,24 @@ def _whole(_argument: str, _use: Use) -> tuple[str, ...]:
 
 
 KINDS = (
-    Kind("part", "a 32-bit register, or a part of it ({})", _mismatch_part, _parts, types=_whole),
+    Kind("part", "a 32-bit register{}", _mismatch_part, _parts, types=_whole),
     Kind(
         "part_or_constant",
-        "a 32-bit register, a part of it ({}), or a constant",
+        "a 32-bit register{}, or a constant",
         _mismatch_part_or_constant,
         _parts,
         types=_whole,
     ),
     Kind(
         "signed_part",
-        "a 32-bit register, a part of it ({}), either also with a minus sign, or a constant",
+        "a 32-bit register{}, optionally with a minus sign, or a constant",
         _mismatch_signed,
         lambda argument, use, index: (*_parts(argument, use, index), *_negatives(argument, use, index)),
         types=_whole,
     ),
     Kind(
         "negative_part",
-        "a 32-bit register, or a part of it ({}), with a minus sign",
+        "a 32-bit register{}, with a minus sign",
         _mismatch_negative,
         _negatives,
         types=_whole,

@@ -105,7 +105,7 @@ def _through_pointer(walk: Walk, parts: _Call, name: str) -> Finding | None:
 
 
 def _wanted(walk: Walk, named: CallPrototype | CallTargets | None) -> tuple[Function | CallPrototype, ...]:
-    """Return the parameters that a call's list defines: those of the prototype, or of the first possible callee."""
+    """Return the declaration that an indirect call must match: its prototype, or the first function of its targets."""
     if isinstance(named, CallTargets):
         return tuple(walk.functions[target][0] for target in named.targets if target in walk.functions)[:1]
     return () if named is None else (named,)

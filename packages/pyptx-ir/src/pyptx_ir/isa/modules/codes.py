@@ -33,13 +33,13 @@ CODES: tuple[CheckCode, ...] = (
     _code("retired-target", WARNING, "target no longer supported"),
     _code("target-version", ERROR, "target newer than the module's PTX version"),
     # Directives
-    _code("misplaced-directive", ERROR, "directive not allowed here"),
+    _code("misplaced-directive", ERROR, "directive not allowed at its position"),
     _code("directive-argument", ERROR, "invalid directive argument"),
     _code("directive-conflict", ERROR, "conflicting or missing directives"),
     _code("ignored-directive", WARNING, "directive ignored by ptxas"),
     # Names
     _code("undefined-register", ERROR, "register not declared in scope"),
-    _code("undefined-variable", ERROR, "name not declared in scope"),
+    _code("undefined-variable", ERROR, "name of a variable, parameter or register not declared in scope"),
     _code("undefined-label", ERROR, "label not in scope"),
     _code("undefined-function", ERROR, "function not declared before its use"),
     _code("redefined-register", ERROR, "duplicate register in one scope"),
@@ -59,7 +59,7 @@ CODES: tuple[CheckCode, ...] = (
     _code("parameter-space", ERROR, "entry parameters exceed the launch limit"),
     _code("parameter-write", ERROR, "store to an input parameter"),
     _code("parameter-bounds", WARNING, "parameter access out of bounds"),
-    _code("parameter-alignment", WARNING, "parameter access exceeds its alignment"),
+    _code("parameter-alignment", WARNING, "parameter access wider than the alignment of its address"),
     _code("shared-memory", ERROR, "static shared memory exceeds the target's limit"),
     # Control
     _code("guard", ERROR, "guard is not a predicate register"),
@@ -68,7 +68,7 @@ CODES: tuple[CheckCode, ...] = (
     _code("ignored-setmaxnreg", WARNING, "setmaxnreg ignored by ptxas"),
     # Instructions
     _code("unknown-instruction", WARNING, "unknown instruction"),
-    _code("modifier", ERROR, "invalid modifier, or invalid combination"),
+    _code("modifier", ERROR, "invalid modifier, or invalid combination of modifiers"),
     _code("missing-modifier", ERROR, "missing modifier"),
     _code("operand-count", ERROR, "wrong number of operands"),
     _code("operand-kind", ERROR, "wrong operand kind"),
@@ -76,9 +76,9 @@ CODES: tuple[CheckCode, ...] = (
     _code("vector-length", ERROR, "wrong vector length"),
     _code("immediate-range", ERROR, "constant out of range"),
     _code("address-space", ERROR, "wrong state space"),
-    _code("target", ERROR, "not supported on this target"),
-    _code("version", ERROR, "not supported in this PTX version"),
-    _code("removed", ERROR, "removed in this PTX version"),
+    _code("target", ERROR, "feature not supported on the module's target"),
+    _code("version", ERROR, "feature not supported in the module's PTX version"),
+    _code("removed", ERROR, "feature removed in the module's PTX version, or on its target"),
 )
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
 
 _MOST_VECTOR_BYTES = 16
-_MOST_ALIGNMENT = 128  # bytes; maximum for a parameter of a function
+_MOST_ALIGNMENT = 128  # maximum alignment of a function's parameter, in bytes
 _WORD = (1 << 32) - 1
 _ONE = Immediate("1")
 _VECTORS = (None, "v2", "v4")  # declarations have no .v8, which only loads and stores have
@@ -40,7 +40,7 @@ class _Declared(NamedTuple):
 
 
 class _InHeader(NamedTuple):
-    """Further properties of a parameter that this module's rules check; `named` is the name: `_`, empty, or another."""
+    """Properties of a function's parameter that `_Declared` lacks. `named` is the parameter's name, `_` or empty."""
 
     of_entry: bool
     is_result: bool

@@ -1,7 +1,7 @@
 """Findings of rules, and their positions in the text.
 
-Rules use statements and words, not lines. A finding refers to its statement by its number in the walk, which is the
-order of `positions`. Lines are computed once, at the end, and only if there are findings.
+A rule reports a statement and a word in it, not a line. A finding refers to its statement by the index in
+`pyptx_ir.syntax.positions`. Lines are computed once, after all rules, and only if there are findings.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ class Finding:
     """An error in one statement.
 
     `operand` is the index of the faulty operand, `word` the text above the caret (inside that operand, if both are
-    given). With neither, the caret is under the statement's first word. `at` is the statement (None: the current one of
-    the walk). `other` is a second statement, whose line replaces `{line}` in message and help.
+    given). Without an operand and a word, the caret is under the statement's first word. `at` is the index of the
+    statement (None: the statement that the walk is at). `other` is the index of a second statement, whose line number
+    replaces `{line}` in message and help.
     """
 
     code: str
@@ -41,7 +42,7 @@ class Finding:
 
 
 def located(found: Iterable[tuple[int, Finding]], module: Module, source: Source) -> list[Diagnostic]:
-    """Convert findings, each with the number of its statement, to diagnostics with text positions."""
+    """Convert findings, each with the index of its statement, to diagnostics with text positions."""
     entries = list(positions(module))
     return [_located(finding, entries, at, source) for at, finding in found]
 

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.shapes import Shape
 
 FormKey: TypeAlias = "tuple[tuple[str, ...] | int, ...]"
-# By form, the alternative sets of limits for its constants; empty if the form accepts any constants.
+# For each valid form, the alternative sets of limits for constant operands; empty if it accepts any constants.
 RightForms: TypeAlias = "dict[FormKey, tuple[tuple[tuple[int, Limits], ...], ...]]"
 
 _SPACES = (".const", ".global", ".local", ".param")
-# Bounds of memory use: maximum entries of a numbered shape's tuple, and maximum entries of a table of shapes or forms.
+# Two bounds of memory use: entries of a shape tuple that gets a number, and entries of a table of shapes or forms.
 _LONGEST = 20
 _MOST = 1 << 16
 
@@ -41,14 +41,14 @@ def shape_number(shape: Shape) -> int:
 
 @functools.cache
 def plain_names() -> dict[str | None, int]:
-    """Return the shape numbers of scalar registers, by type, and of a label."""
+    """Return the number of the operand shape of a scalar register, by type, and of a label."""
     numbers: dict[str | None, int] = {name: shape_number(("register", name)) for name in sorted(TYPES)}
     return numbers | {".label": shape_number(("symbol", ".label"))}
 
 
 @functools.cache
 def plain_addresses() -> dict[str | None, int]:
-    """Return the shape numbers of addresses, by the kind of the base: a scalar register's type or a variable's space.
+    """Return the number of the shape of an address, by its base: the type of a scalar register or a variable's space.
 
     Addresses of .shared variables have no number here, because the walk records each use of such a variable.
     """

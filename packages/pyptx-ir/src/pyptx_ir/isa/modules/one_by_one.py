@@ -55,7 +55,8 @@ class OneByOne:
         walk.body((node,))
         walk.names.clear()  # keyed by object identity, which the operands of the next statement may reuse
         if isinstance(node, Function):
-            walk.module_scope[node.name] = f".{node.kind}"  # a later initializer may name the function
+            # Initializers of statements that are checked later may name the function.
+            walk.module_scope[node.name] = f".{node.kind}"
         return _first([finding for _, finding in walk.found])
 
     def first_in_body(self, node: Statement) -> Finding | None:

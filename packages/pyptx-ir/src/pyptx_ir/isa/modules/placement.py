@@ -18,7 +18,7 @@ _PRAGMAS_OF_BODIES = frozenset({"used_bytes_mask", "enable_smem_spilling", "freq
 _NO_DWARF_LINES = (2, 0)
 _WITH_VALUE = frozenset({"used_bytes_mask", "frequency"})
 # ptxas accepts .align and .ptr after the type only in parameters of entries and in prototypes.
-_HEAD = 400  # length of a declaration's beginning that includes its type
+_HEAD = 400  # characters at the start of a declaration that are searched for its type
 _LATE_ATTRIBUTE = re.compile(r"\.(?:[busf](?:8|16|32|64|128)|f16x2|pred)\s+\.(align|ptr)\b", re.ASCII)
 
 

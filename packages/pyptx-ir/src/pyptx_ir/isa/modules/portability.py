@@ -59,7 +59,7 @@ def portability(module: Module, targets: Iterable[str] | None = None) -> tuple[P
 
 
 def _obstacles(module: Module, target: str) -> tuple[Diagnostic, ...]:
-    """Return the module's errors on a target; errors that a higher `.version` fixes only if no other remains."""
+    """Return the module's errors on a target; errors about a too low `.version` only if there are no others."""
     errors = tuple(found for found in check_module(module, target) if found.is_error)
     lasting = tuple(found for found in errors if found.code != "target-version")
     return lasting or errors

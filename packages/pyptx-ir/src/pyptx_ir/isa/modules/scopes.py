@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # The kind of a name is a string: the type of a register (`"u32"`; of a vector register `"v4.b32"`; `""` if unknown),
 # one of `.global .const .shared .local .param .label .func .entry .texref .samplerref .surfref .targets`, or one of
-# these two.
+# the two constants below.
 UNDECLARED = "?"
 UNKNOWN = "!"  # kind of a name declared in invalid text, or already reported as undeclared
 
@@ -72,7 +72,7 @@ class Scope(dict[str, str | None]):
         # Names of this scope that end in a number, by stem; updated when numbered registers are declared.
         self._numbers: dict[str, list[tuple[int, str]]] = {}
         self._indexed = 0
-        # Shape numbers of operands, by object identity; valid while the operands' names keep their kinds.
+        # Number of each operand's shape, by object identity; valid while the names in the operand keep their kinds.
         self.shapes: dict[int, int] = {}
 
     def __missing__(self, name: str) -> str | None:

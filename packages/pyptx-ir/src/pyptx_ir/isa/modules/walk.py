@@ -43,7 +43,8 @@ class Routine:
     unbanked: Counter[str] = field(default_factory=Counter[str])  # number of undeclared numbered names, by stem
     warned: set[str] = field(default_factory=set[str])
     narrow_calls: tuple[Finding, ...] = ()  # errors of calls in this function; reported if an entry reaches the calls
-    notes: dict[str, int] = field(default_factory=dict[str, int])  # counters of plugin rules, named by the rules
+    # Integers that rules of plugins store about the function, by a key that the rule chooses.
+    notes: dict[str, int] = field(default_factory=dict[str, int])
 
 
 class Walk:
@@ -70,7 +71,7 @@ class Walk:
         self.names: dict[int, tuple[str, ...]] = {}
         self.plain_names, self.plain_addresses = plain_names(), plain_addresses()
         self.right: RightForms = {}  # valid forms, shared by all modules of one target and version
-        self.literals: dict[int, int] = {}  # shape numbers of operands that contain no names
+        self.literals: dict[int, int] = {}  # number of the shape of each operand without names, by object identity
         self.constant = self.constant_at = 0  # bytes of .const variables so far; statement of the last variable
         self.files: dict[int, int] = {}
         self.section_labels: dict[str, int] = {}  # statement number of each label in sections

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["PtxLexer"]
 
 _END = r"(?![\w$])"
-_WORD = r"\w+(?:::(?:[0-9]+:[0-9]+|\w+))*"  # a word of an opcode: `shared::cta`, `sp::2:4`
+_WORD = r"\w+(?:::(?:[0-9]+:[0-9]+|\w+))*"  # a part of an opcode between dots: `shared::cta`, `sp::2:4`
 # Headings of modules in the output of `cuobjdump -ptx`.
 _LISTING = r"^(?:Fatbin \w+ code:|=+$|compressed$|[A-Za-z_][\w ]* = |member )[^\n]*"
 # Lexer states: after a guard's `@`, after an opcode, and after a directive.

@@ -6,6 +6,7 @@ import re
 import textwrap
 from typing import TYPE_CHECKING
 
+from pyptx_ir.isa.limits import parse_limits
 from pyptx_ir.isa.scalar_types import TYPES
 from pyptx_ir.plugins.operand_kinds import operand_kinds
 from pyptx_ir.plugins.targets import find_target
@@ -28,10 +29,15 @@ def targets(row: InstructionRow) -> str:
     """Return the targets that have a form: `sm_90 or later`, `sm_90a only`, `any target`."""
     if not row.targets:
         return "any target"
+    return named_targets(row.targets)
+
+
+def named_targets(needed: Sequence[str]) -> str:
+    """Return one or more targets that a form or modifier requires, as text: `sm_107f and its family`."""
     kinds = {"plain": "{} or later", "family": "{} and its family", "arch": "{} only"}
     parts: list[str] = []
     for kind, words in kinds.items():
-        names = [name for name in row.targets if find_target(name).kind == kind]
+        names = [name for name in needed if find_target(name).kind == kind]
         if names:
             several = words.replace("its family", "their families") if len(names) > 1 else words
             parts.append(several.format(listed(names)))
@@ -64,27 +70,27 @@ def slot_lines(slots: Iterable[tuple[str, tuple[str, ...]]], width: int = 110) -
 
 
 def operands(pattern: Pattern) -> list[tuple[str, str]]:
-    """Return the name and the description of each operand: `("a", "read; an address")`."""
+    """Return the name and the description of each operand: `("a", "read: an address")`."""
     return [(place.name, operand(pattern, place)) for place in pattern.places]
 
 
 def operand(pattern: Pattern, place: OperandSlot) -> str:
     """Return the description of one operand, and whether it is read or written."""
     if place.name.isdecimal():
-        return "the number itself"
+        return f"the literal {place.name}"
     spelt = [kind_words(pattern, place.kind, written=place.written)]
     if place.second:
-        joint = "; optionally" if place.optional_second else "; with"
-        spelt.append(f"{joint} `|` and {kind_words(pattern, place.second, written=place.written)}")
+        joint = "; optionally" if place.optional_second else ";"
+        spelt.append(f"{joint} followed by `|` and {kind_words(pattern, place.second, written=place.written)}")
     allowed = {
-        "the sink `_`": place.sink and place.kind != "sink",
-        "a leading `!`": place.negated,
+        "the sink symbol `_`": place.sink and place.kind != "sink",
+        "a leading `!` (negation)": place.negated,
         "a variable's name": place.symbol,
         "a special register": place.special,
     }
     also = [words for words, allow in allowed.items() if allow]
     if also:
-        spelt.append(f"; also {' or '.join(also)}")
+        spelt.append(f"; also allowed: {' or '.join(also)}")
     if place.limits:
         spelt.append(f"; a constant must be {place.limits}")
     return f"{'written' if place.written else 'read'}{_presence(place)}: {''.join(spelt)}"
@@ -107,20 +113,47 @@ def kind_words(pattern: Pattern, kind: str, *, written: bool) -> str:
     if name in NESTED or "(" in argument:
         return operand_kinds()[name].words.format(kind_words(pattern, argument, written=written))
     words = operand_kinds()[name].words.format(_argument(pattern, name, argument)).replace(" ()", "")
-    return words.replace(" or literal", "").replace(" or constant", "") if written else words
+    if not written:
+        return words
+    return re.sub("^an address", "memory at an address", words).replace(" or literal", "").replace(" or constant", "")
 
 
 def _argument(pattern: Pattern, kind: str, argument: str) -> str:
     """Return the text of a kind's argument: slots and types as modifiers, matrix extents as `m×k`."""
-    if kind == "fragment":
-        return re.sub(r"^([mnk])([mnk])(/2)? ", r"\1×\2\3 of ", argument)
+    match kind:
+        case "fragment":
+            return _fragment(argument)
+        case "selectors":
+            return "; ".join(str(parse_limits(limits)) for limits in argument.split(", "))
+        case "registers":
+            return argument if argument.isdecimal() else f"depends on `.{argument}`"
+        case "words":
+            slot, _, bits = argument.partition(" ")
+            return f"`.{slot}` times {bits} bits"
+        case "opaque":
+            return " or ".join(f"`.{variable}`" for variable in argument.split())
+        case "part" | "part_or_constant" | "signed_part" | "negative_part":
+            return argument and f" (or a part of the register, named by a selector that matches `{argument}`)"
     slots = {name for name, _ in pattern.row.slots} | {item.name for item in pattern.items}
     return f"`.{argument}`" if argument in slots or argument in TYPES or kind == "typed" else argument
 
 
+def _fragment(argument: str) -> str:
+    """Return the matrix of a fragment operand as text: `a matrix of m×k elements of type .f32, …`."""
+    extent, element, *rest = re.sub(r"( over \d+ warps)$", "", argument).split()
+    if extent.isdecimal():
+        return f"a matrix with elements of type `.{element}`: {extent} registers"
+    if not re.match("[mnk]{2}", extent):
+        return f"a matrix: `.{element}` registers, whose number depends on `.{extent}`"
+    held = ", in untyped registers" if rest == ["bits"] else f", in `.{rest[0]}` registers" if rest else ""
+    warps = re.search(r" over (\d+) warps$", argument)
+    size = f"{extent[0]}×{extent[1]}{extent[2:].replace('*', ' × ').replace('/', ' / ')}"
+    return f"a matrix of {size} elements of type `.{element}`{held}{f', distributed{warps[0]}' if warps else ''}"
+
+
 def _count(pattern: Pattern, count: str) -> str:
-    """Return a vector's number of elements: a number, or the choices that a modifier slot determines."""
+    """Return a vector's number of elements as text: one number, or the choices that a modifier slot determines."""
     if count.isdecimal():
-        return count
+        return f"{count} element{'s' if count != '1' else ''}"
     numbers = dict.fromkeys(dict(pattern.row.lengths)[count])
-    return f"{listed([str(number) for number in numbers])} (depends on `.{count}`)"
+    return f"{listed([str(number) for number in numbers])} elements (depends on `.{count}`)"

@@ -38,11 +38,11 @@ def _copy(cache: str, size: int, source: str, kind: str, since: tuple[int, int])
 
 SUMMARIES = {
     "Asynchronous copies": {
-        "cp.async": "Copy 4, 8 or 16 bytes from global to shared memory without waiting.",
-        "cp.async.commit_group": "Commit the thread's cp.async copies so far as a group.",
-        "cp.async.wait_group": "Wait until at most n of the latest cp.async groups are pending.",
+        "cp.async": "Copy 4, 8 or 16 bytes from global to shared memory, asynchronously.",
+        "cp.async.commit_group": "Commit the thread's uncommitted cp.async copies as a new cp.async group.",
+        "cp.async.wait_group": "Wait until at most n of the thread's latest cp.async groups are pending.",
         "cp.async.wait_all": "Wait for all of the thread's cp.async copies.",
-        "cp.async.mbarrier.arrive": "Arrive at an mbarrier when the thread's cp.async copies complete.",
+        "cp.async.mbarrier.arrive": "Arrive at an mbarrier when the thread's earlier cp.async copies complete.",
     },
 }
 

@@ -131,8 +131,8 @@ def _vector(name: str) -> Iterator[InstructionRow]:
 
 SUMMARIES = {
     "Atomics": {
-        "atom": "Combine a value into memory atomically, and return the old value.",
-        "red": "Combine a value into memory atomically.",
+        "atom": "Combine a value with a memory location atomically, and return the location's old value.",
+        "red": "Combine a value with a memory location atomically, without a result.",
     },
 }
 

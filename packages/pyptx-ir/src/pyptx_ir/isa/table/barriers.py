@@ -54,8 +54,8 @@ def _barrier(
 
 SUMMARIES = {
     "Synchronization": {
-        "bar": "Synchronize the threads of a CTA at one of 16 barriers, or combine a predicate over them.",
-        "barrier": "Synchronize the threads of a CTA at one of 16 barriers, converged or not.",
+        "bar": "Synchronize the threads of a CTA at one of 16 barriers, or combine a predicate over these threads.",
+        "barrier": "Synchronize the threads of a CTA at one of 16 barriers; without .aligned, threads may be diverged.",
         "bar.warp.sync": "Synchronize the lanes of the warp in a membermask.",
     },
 }

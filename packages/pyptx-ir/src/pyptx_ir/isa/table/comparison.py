@@ -121,10 +121,10 @@ PACKED: dict[str, Any] = {"since": ptx(9, 4), "targets": ("sm_107f",), "manual":
 
 SUMMARIES = {
     "Comparison and selection": {
-        "set": "Compare two values, and write the result as an integer or a number.",
-        "setp": "Compare two values, and write the result to a predicate; a second one gets the opposite.",
+        "set": "Compare two values, and write true or false as an integer (all ones or 0) or a float (1.0 or 0.0).",
+        "setp": "Compare two values and write a predicate; a second predicate gets the negated comparison.",
         "selp": "Select one of two values by a predicate.",
-        "slct": "Select one of two values by the sign of a third.",
+        "slct": "Select one of two values by the sign of a third value.",
     },
 }
 

@@ -125,7 +125,7 @@ def _fixed_point() -> tuple[InstructionRow, ...]:
 
 SUMMARIES = {
     "Data movement": {
-        "cvt.pack": "Convert two integers to a narrower type, saturating, and pack them into one word.",
+        "cvt.pack": "Convert two integers to a narrower type with saturation, and pack the results into a register.",
     },
 }
 

@@ -68,14 +68,14 @@ def _address_conversions(spaces: tuple[str, ...], since: tuple[int, int]) -> tup
 
 SUMMARIES = {
     "Bits": {
-        "prmt": "Select any four bytes of two words, each by a selector.",
+        "prmt": "Select four of the eight bytes in two 32-bit registers, each byte by a selector.",
     },
     "Data movement": {
         "mov": "Copy a register, constant, special register or address; or pack and unpack a vector.",
         "shfl": "Exchange values between the lanes of a warp, on targets before sm_70.",
         "shfl.sync": "Exchange values between the lanes of a warp in a membermask.",
         "isspacep": "Test whether a generic address is in a state space.",
-        "cvta": "Convert an address to the generic space, or from it to a state space.",
+        "cvta": "Convert an address from a state space to generic, or from generic to a state space.",
     },
 }
 

@@ -84,21 +84,21 @@ def _root(name: str) -> tuple[InstructionRow, ...]:
 
 SUMMARIES = {
     "Arithmetic": {
-        "fma": "Multiply two floating-point numbers and add a third, with one rounding at the end.",
+        "fma": "Multiply two floating-point numbers and add a third number, with one rounding at the end.",
     },
     "Floating point": {
-        "testp": "Test whether a number is finite, infinite, a number at all, not a number, normal or subnormal.",
-        "copysign": "Put the sign of the first number on the magnitude of the second.",
+        "testp": "Test whether a floating-point value is finite, infinite, not NaN, NaN, normal or subnormal.",
+        "copysign": "Combine the sign of the first number with the magnitude of the second number.",
         "rcp": "Take the reciprocal of a number.",
         "rcp.approx.ftz.f64": "Approximate the reciprocal of a double, from its upper 32 bits.",
-        "sqrt": "Take the square root.",
-        "rsqrt": "Approximate the reciprocal of the square root.",
+        "sqrt": "Take the square root of a number.",
+        "rsqrt": "Approximate the reciprocal of the square root of a number.",
         "rsqrt.approx.ftz.f64": "Approximate the reciprocal square root of a double, from its upper 32 bits.",
         "sin": "Approximate the sine of an angle in radians.",
         "cos": "Approximate the cosine of an angle in radians.",
-        "lg2": "Approximate the logarithm to base 2.",
+        "lg2": "Approximate the base-2 logarithm of a number.",
         "ex2": "Approximate 2 to the power of a number.",
-        "tanh": "Approximate the hyperbolic tangent.",
+        "tanh": "Approximate the hyperbolic tangent of a number.",
     },
 }
 

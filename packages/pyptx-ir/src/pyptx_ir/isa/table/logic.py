@@ -17,15 +17,15 @@ def _bitwise(name: str) -> tuple[InstructionRow, ...]:
 
 SUMMARIES = {
     "Bits": {
-        "and": "Take the bitwise and of two values, or of two predicates.",
-        "or": "Take the bitwise or of two values, or of two predicates.",
-        "xor": "Take the bitwise exclusive or of two values, or of two predicates.",
-        "not": "Invert every bit, or a predicate.",
-        "cnot": "Take 1 if the value is zero, else 0, as C's logical not does.",
-        "lop3": "Apply any bitwise function of three inputs, given as a truth table of 8 bits.",
-        "shf": "Shift two words joined into one, and take one word of the result (a funnel shift).",
-        "shl": "Shift to the left; counts beyond the width give zero.",
-        "shr": "Shift to the right, filling with the sign if the type is signed.",
+        "and": "Compute the bitwise AND of two values, or the AND of two predicates.",
+        "or": "Compute the bitwise OR of two values, or the OR of two predicates.",
+        "xor": "Compute the bitwise XOR of two values, or the XOR of two predicates.",
+        "not": "Invert every bit of a value, or negate a predicate.",
+        "cnot": "Return 1 if a value is zero, else 0, as the logical NOT of C.",
+        "lop3": "Apply a bitwise function of three inputs, defined by a truth table of 8 bits.",
+        "shf": "Shift the 64 bits of two 32-bit registers, and return 32 bits of the result (a funnel shift).",
+        "shl": "Shift a value to the left; shift amounts above the width of the type give zero.",
+        "shr": "Shift a value to the right; signed types fill with the sign bit, other types with zeros.",
     },
 }
 

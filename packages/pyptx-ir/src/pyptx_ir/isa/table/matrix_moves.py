@@ -40,7 +40,7 @@ def _load(
 
 SUMMARIES = {
     "Warp matrices": {
-        "ldmatrix": "Load small matrices from shared memory into the layout of registers that mma takes.",
+        "ldmatrix": "Load small matrices from shared memory into registers, in the layout of mma fragments.",
         "movmatrix": "Transpose an 8x8 matrix in the registers of a warp.",
     },
 }

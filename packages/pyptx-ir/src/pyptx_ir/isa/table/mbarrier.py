@@ -70,8 +70,8 @@ ARRIVALS = (
         MULTICAST,
     ),
 )
-# Modifiers after test_wait, try_wait and their .parity forms, memory orders, results, PTX version (or that of the
-# name), targets.
+# Modifiers after test_wait, try_wait and their .parity forms, memory orders, results, PTX version (a later one
+# if the instruction itself is newer), targets.
 WAITS = (
     ("{.ss}", (), "p", ptx(7, 0), AMPERE),
     (".sem.scope{.ss}", ACQUIRE, "p", ptx(8, 0), AMPERE),
@@ -151,14 +151,14 @@ CONDITIONAL = "parity.phase_type::conditional{.sem.scope}{.ss}"
 SUMMARIES = {
     "Asynchronous barriers": {
         "mbarrier.init": "Initialize an mbarrier with the expected arrival count of each phase.",
-        "mbarrier.inval": "Invalidate an mbarrier, so that its memory can be reused.",
+        "mbarrier.inval": "Invalidate an mbarrier, so that the memory of the mbarrier can be reused.",
         "mbarrier.expect_tx": "Increase the tx-count of the current phase of an mbarrier.",
-        "mbarrier.complete_tx": "Decrease the tx-count of an mbarrier without a copy.",
-        "mbarrier.arrive": "Arrive at an mbarrier, optionally with expect-tx in the same step.",
-        "mbarrier.arrive_drop": "Arrive at an mbarrier, and decrement the expected count of later phases.",
-        "mbarrier.test_wait": "Test whether a phase of an mbarrier has completed, without waiting.",
-        "mbarrier.try_wait": "Wait for a limited time until a phase of an mbarrier completes; return whether it has.",
-        "mbarrier.pending_count": "Read the pending count from the state that an arrive returned.",
+        "mbarrier.complete_tx": "Decrease the tx-count of an mbarrier, as the completion of a copy does.",
+        "mbarrier.arrive": "Arrive at an mbarrier; optionally, the same instruction performs an expect-tx first.",
+        "mbarrier.arrive_drop": "Arrive at an mbarrier, and decrement the expected arrival count of later phases.",
+        "mbarrier.test_wait": "Return whether a phase of an mbarrier has completed, without waiting.",
+        "mbarrier.try_wait": "Wait a limited time for a phase of an mbarrier; return whether the phase has completed.",
+        "mbarrier.pending_count": "Read the pending count from the phase state that mbarrier.arrive returned.",
         "mbarrier.check_layout": "Test whether an mbarrier in memory has a given layout.",
     },
 }

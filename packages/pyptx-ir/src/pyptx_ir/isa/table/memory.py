@@ -129,8 +129,8 @@ def _unusual(name: str, prefetch: str, order: str) -> tuple[InstructionRow, ...]
 SUMMARIES = {
     "Data movement": {
         "ld": "Load from memory.",
-        "ld.global.nc": "Load global memory that nothing writes during the kernel, through the read-only cache.",
-        "ldu": "Load data that is the same for all threads of a warp.",
+        "ld.global.nc": "Load global memory that is read-only during the kernel, through the non-coherent cache.",
+        "ldu": "Load data from an address that is the same for all threads of a warp.",
         "st": "Store to memory.",
     },
 }

@@ -69,8 +69,8 @@ def _row(product: SparseMma, variant: str, since: tuple[int, int]) -> Instructio
 
 SUMMARIES = {
     "Warp matrices": {
-        "mma.sp": "Multiply a structured-sparse matrix by a dense one on the tensor cores, and accumulate.",
-        "mma.sp::ordered_metadata": "Multiply a sparse matrix, its metadata in order, by a dense one, and accumulate.",
+        "mma.sp": "Multiply a structured-sparse matrix by a dense matrix on the tensor cores, and accumulate.",
+        "mma.sp::ordered_metadata": "Multiply a sparse matrix with ordered metadata by a dense matrix, and accumulate.",
     },
 }
 

@@ -16,7 +16,7 @@ CLAMPS = ("trap", "clamp", "zero")
 
 @dataclass(frozen=True, slots=True)
 class Geometries:
-    """Texture geometries of one kind, and their options: offsets, depth comparison, levels of detail."""
+    """Texture geometries (`2d`, `cube`) with the same options: offsets, depth comparison, levels of detail."""
 
     geometries: tuple[str, ...]
     coordinates: tuple[str, ...]
@@ -228,7 +228,7 @@ SUMMARIES = {
         "istypep": "Test whether an opaque handle refers to a texture, a sampler or a surface.",
         "suld": "Load from a surface.",
         "sust": "Store to a surface.",
-        "sured": "Combine a value into a surface, atomically.",
+        "sured": "Combine a value with a surface element atomically.",
         "suq": "Query a property of a surface.",
     },
 }

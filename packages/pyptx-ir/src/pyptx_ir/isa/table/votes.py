@@ -12,11 +12,11 @@ GONE = ("sm_70", ptx(6, 4))
 
 SUMMARIES = {
     "Synchronization": {
-        "vote": "Combine a predicate over a warp, on targets before sm_70.",
+        "vote": "Combine a predicate over the lanes of a warp, on targets before sm_70.",
         "vote.sync": "Combine a predicate over the lanes of a warp in a membermask.",
-        "match.sync": "Find the lanes of a warp that hold the same value.",
+        "match.sync": "Find the lanes of a warp that have the same value.",
         "activemask": "Return the lanes of the warp that execute this instruction together.",
-        "redux.sync": "Reduce a value over the lanes of a warp, and give each the result.",
+        "redux.sync": "Reduce a value over the lanes of a warp, and return the result to every lane.",
     },
 }
 

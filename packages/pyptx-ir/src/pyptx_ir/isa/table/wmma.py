@@ -154,8 +154,8 @@ def _floats(shapes: Sequence[str], d: str, a: str, rounding: str = "") -> Instru
 SUMMARIES = {
     "Warp matrices": {
         "wmma.load": "Load a fragment of a matrix into the registers of a warp.",
-        "wmma.store": "Store the accumulators of a warp as a matrix.",
-        "wmma.mma": "Multiply the matrices of a warp and add a third.",
+        "wmma.store": "Store a warp's accumulator fragments as a matrix in memory.",
+        "wmma.mma": "Multiply two matrices in the fragments of a warp, and add a third matrix.",
     },
 }
 

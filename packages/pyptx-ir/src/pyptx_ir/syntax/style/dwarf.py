@@ -101,7 +101,7 @@ class _Lines:
 
 
 def say(item: Item, text: str) -> None:
-    """Set the comment of a data line, and give the line the kind and name of commented lines."""
+    """Set the comment of a data line, and set its kind and name to `EXPLAINED`, a key of its own in style rules."""
     item.kind = item.name = EXPLAINED
     item.remark = text
 

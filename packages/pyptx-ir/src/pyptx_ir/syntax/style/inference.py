@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
     from pyptx_ir.syntax.nodes import Module
 
-# Number of keys of leading trivia, and of gaps, that are more specific than statement kinds.
+# Number of lookup keys of style rules that are more specific than the kind of statement: for leading trivia, and for
+# the gaps between tokens.
 _CLOSING_TRIVIA, _CLOSER_GAPS = 3, 1
 
 # Name and kind of two consecutive items, number of open braces, and the trivia between the two.
@@ -62,7 +63,7 @@ def style_and_items(module: Module) -> tuple[Style, list[Item]]:
     _rename(row, outside)
     written: tuple[Item, str | None, str | None] | None = None
     for each in differences_where_inferred(row, shapes, style, parts, in_asm):
-        _leave(written)  # deferred by one item: the comparison of `each` reads the preceding item
+        _leave(written)  # only now: the comparison of `each` has read this item unchanged
         written = each
     _leave(written)
     _rename(row, names)

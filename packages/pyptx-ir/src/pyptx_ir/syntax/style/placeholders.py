@@ -110,7 +110,7 @@ def filled(rule: str, context: Context) -> str:
 def indentable(leading_trivia: str, depth: int) -> tuple[str, ...]:
     """Return trivia, and its version with an indent placeholder if it ends in one tab per open brace.
 
-    Returns nothing if the text contains the name of a placeholder literally.
+    Returns an empty tuple if the trivia literally contains the name of a placeholder.
     """
     if "{" in leading_trivia and any(name in leading_trivia for name in NAMES):
         return ()

@@ -1,1 +1,1 @@
-"""Asynchronous work and mbarriers beside the warps."""
+"""Race checks of asynchronous operations and mbarriers."""

@@ -1,12 +1,13 @@
-"""Asynchronous work as agents beside the warps: whose clock a warp knows up to where.
+"""Happens-before order of asynchronous operations: queues of operations, each with a clock.
 
-What a warp issues belongs to an agent: one of the warp for each kind of groups, two where groups can be waited for as
-far as they read (what they read, and all of it), one of each mbarrier. What several warps issue together is under the
-first of them. An agent's clock counts its work. The agents' clocks are columns of what threads know: of a warp's agent
-for the operations of all its lanes, and of lanes by themselves. A phase of an mbarrier in which work completed has
-them, and so has a wait for groups by whole warps (`GroupKind.tells`). Where each lane waits for its own operations
-(`Waits`), a warp has the clock of its agent once all its lanes have synchronized; until then, and for whoever is
-ordered after some of the lanes, the wait of each lane counts.
+A queue has the operations of one warp and one kind of async-group, or all operations that complete on one mbarrier. If
+a wait can cover reads alone (`GroupKind.reads`), these reads are a separate queue. Operations that several warps issue
+together are in the queue of the first warp. The clock of a queue counts its operations. It is a component of vector
+clocks: one column for the operations of all lanes of a warp, and further columns for single lanes. A vector clock gets
+the component from the mbarrier phase in which operations completed, or from a wait of the whole warp
+(`GroupKind.tells`). If each lane waits for its own operations (`Waits`), the component follows once all lanes of the
+warp have synchronized. Until then, and for threads that are ordered after some of the lanes, the wait of each lane
+counts.
 """
 
 from __future__ import annotations
@@ -36,15 +37,15 @@ if TYPE_CHECKING:
     from pyptx_sim.observer import AsyncAccess, AsyncOperations, Masks, Offsets
 
 Owner: TypeAlias = "tuple[GroupKind | None, bool]"
-"""The groups whose work it is (None: nothing tells of it), and whether it only reads, and can be waited for so far."""
+"""Owner of an operation queue: kind of async-group (None: no wait covers it), and whether it has reads only."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Followed:
-    """Work of lanes of a warp, up to a clock, that their arrivals follow: in `columns` of the warp's agent.
+    """Operations that asynchronous arrivals of lanes of a warp follow: up to `clock`, in the clock `columns`.
 
-    Work of a pipeline is behind all work that its threads knew to be over: `over` are the clocks of the agents in
-    `known_of`.
+    For a pipelined kind, the arrivals also follow the operations that were complete for the arriving threads: those up
+    to clock `over[i]` in column `known_of[i]`.
     """
 
     columns: Offsets
@@ -54,32 +55,32 @@ class _Followed:
 
 
 class AsyncClocks:
-    """The agents of one wave."""
+    """Queues of asynchronous operations of one wave of CTAs."""
 
     def __init__(self, clocks: WarpClocks, phases: Phases, warps: int, warps_per_cta: int) -> None:
-        """Begin without any."""
+        """Start without operation queues."""
         self._clocks = clocks
         self._phases = phases
         self._warps_per_cta = warps_per_cta
         self._warps = warps
-        self._agents: dict[Owner, Columns] = {}  # of warps
+        self._agents: dict[Owner, Columns] = {}  # clock columns of the operation queues of warps
         self._of_barriers: dict[int, int] = {}
-        self._now: NDArray[np.int32] = np.zeros(0, np.int32)  # by column
-        # The last item_id, and what it got; of mbarriers, together with these.
+        self._now: NDArray[np.int32] = np.zeros(0, np.int32)  # clock of each operation queue, by column
+        # Last item id and shadow entries of its operations, by owner; for operations on mbarriers, also the offsets.
         self._entered: dict[Owner, tuple[int, NDArray[np.int32]]] = {}
         self._told: tuple[int, list[int], NDArray[np.int32]] | None = None
         self._outstanding: dict[Owner, Outstanding] = {}
-        self._waits: dict[Owner, Waits] = {}  # of work that one warp issues at a time
-        self._reached: dict[Owner, NDArray[np.int32]] = {}  # of other work, by warp: up to which clock it has waited
-        self._several: set[Owner] = set()  # of which several lanes of a warp have issued work
-        self._issues: dict[int, list[int]] = {}  # by column: when pieces were issued, by their clocks
-        self._fresh: list[tuple[Offsets, NDArray[np.int32]]] = []  # such columns and times, not yet there
-        self._completing: dict[int, list[tuple[int, int]]] = {}  # by column: item ids and clocks
-        self._following: dict[tuple[int, int], list[_Followed]] = {}  # by item_id and place of the mbarrier
+        self._waits: dict[Owner, Waits] = {}  # waits for operations that one warp issues
+        self._reached: dict[Owner, NDArray[np.int32]] = {}  # operations of several warps: clock each waited for
+        self._several: set[Owner] = set()  # owners with several issuing lanes in a warp
+        self._issues: dict[int, list[int]] = {}  # issue time of each clock, by column
+        self._fresh: list[tuple[Offsets, NDArray[np.int32]]] = []  # clock columns and issue times, not yet in `_issues`
+        self._completing: dict[int, list[tuple[int, int]]] = {}  # incomplete operations: item id, clock
+        self._following: dict[tuple[int, int], list[_Followed]] = {}  # operations by item id and mbarrier offset
         self._issued: Columns | None = None
 
     def next_wave(self) -> None:
-        """Forget all work; columns stay."""
+        """Forget all operations at the end of a wave of CTAs; the columns of the operation queues are used again."""
         self._waits.clear()
         self._clocks.waits.clear()
         self._entered.clear()
@@ -105,46 +106,46 @@ class AsyncClocks:
         return column
 
     def _count(self) -> None:
-        """Have a clock for the last column."""
+        """Extend the clocks `_now` to the last column of an operation queue."""
         more = self._clocks.of_agents[-1] + 1 - len(self._now)
         self._now = np.concatenate([self._now, np.zeros(more, np.int32)])
 
     def columns_of(self, kinds: Iterable[GroupKind]) -> NDArray[np.int64]:
-        """Return the columns of the work of some kinds."""
+        """Return the clock columns of the queues of asynchronous operations of these kinds of async-groups."""
         owners = [(kind, reads) for kind in kinds for reads in (False, True)]
         columns = [self._agents[owner].present() for owner in owners if owner in self._agents]
         return np.concatenate([np.zeros(0, np.int64), *columns])
 
     def lanes(self) -> Iterator[tuple[int, int, int]]:
-        """Yield the columns of lanes by themselves: that of their warp's agent, the lane, and its own."""
+        """Yield a triple per lane with a clock column: column of the warp's operation queue, lane, lane's column."""
         for agents in self._agents.values():
             yield from ((agents.first + warp, lane, own) for warp, lane, own in agents.of_lanes())
 
     def several(self, work: AsyncOperations, touch: AsyncAccess) -> bool:
-        """Return whether several lanes of a warp have issued work like a touch of this, each for itself."""
+        """Return whether several lanes of a warp have issued operations with accesses like `touch`, each its own."""
         return touch.barriers is None and _owner_of(work, touch) in self._several
 
     def issued_columns(self) -> Columns:
-        """Return the columns that say of whom one knows what work they had issued, and not what they had written."""
+        """Return the columns for issue order, which order operations but not the memory that these have written."""
         if self._issued is None:
             self._issued = Columns(self._clocks)
         return self._issued
 
     def barriers(self) -> dict[int, int]:
-        """Return the places of the mbarriers that any work has told, by their columns."""
+        """Return, by clock column, the shared memory offset of each mbarrier on which operations complete."""
         return {column: place for place, column in self._of_barriers.items()}
 
     def place_of(self, column: int) -> int | None:
-        """Return the place of the mbarrier with that column, None for another agent's column."""
+        """Return the shared memory offset of the mbarrier whose queue has this clock column, None for other queues."""
         return next((place for place, known in self._of_barriers.items() if known == column), None)
 
     def how_to_wait(self, column: int) -> str | None:
-        """Return how to wait for what an agent does; None if there is no more to say than the rules do."""
+        """Return the instruction that waits for operations of the operation queue with a column; None if unknown."""
         kinds = (kind for (kind, _), _, _ in self._by_agent(np.array([column])) if kind is not None)
         return next((kind.wait for kind in kinds), None)
 
     def rows_of(self, work: AsyncOperations, touch: AsyncAccess, item_ids: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Return a row of `Marks` for each operation of work issued now; `item_ids` name them."""
+        """Return a shadow entry per operation of `work`, which is issued now; `item_ids` name the operations."""
         rows = self._enter(work, touch, item_ids)
         if touch.atomic:
             rows = rows.copy()
@@ -152,8 +153,8 @@ class AsyncClocks:
         return rows
 
     def _enter(self, work: AsyncOperations, touch: AsyncAccess, item_ids: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Count work issued now, whose operations have these item_ids; return a row of each, but for `ATOMIC`."""
-        # What one instruction reads and writes is one agent's.
+        """Count operations that are issued now in their operation queues; return shadow entries without `ATOMIC`."""
+        # The reads and the writes of one instruction have one clock.
         if touch.barriers is not None:
             places = touch.barriers.tolist()
             if self._told is None or self._told[:2] != (work.item_id, places):
@@ -166,13 +167,13 @@ class AsyncClocks:
         return entered[1]
 
     def _signalling(self, work: AsyncOperations, places: list[int], item_ids: list[int]) -> NDArray[np.int32]:
-        """Count work whose completion mbarriers at some places track."""
+        """Count operations that complete on the mbarriers at offsets `places`; return a shadow entry of each."""
         columns = [self._barrier(place) for place in places]
         clocks = [self._clock_of(item_id, column) for item_id, column in zip(item_ids, columns, strict=True)]
         return agent_rows(np.array(columns), np.zeros(len(places), np.int64), np.array(clocks), work.pc)
 
     def _clock_of(self, item_id: int, column: int) -> int:
-        """Return the clock of an item that an mbarrier tells of, which counts once."""
+        """Return the clock of operations with one item id in an mbarrier's operation queue; they count as one."""
         waiting = self._completing.setdefault(column, [])
         for known, clock in reversed(waiting):
             if known == item_id:
@@ -183,7 +184,7 @@ class AsyncClocks:
         return clock
 
     def _grouped(self, work: AsyncOperations, owner: Owner, item_ids: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Count work of groups: operations of one warp and one item_id are one piece."""
+        """Count operations of async-groups in operation queues; those of one warp with one item id have one clock."""
         warps, lanes, groups, items = work.warps, work.lanes, work.groups, item_ids
         order = None if (warps[1:] >= warps[:-1]).all() else np.argsort(warps, kind="stable")
         if order is not None:
@@ -193,7 +194,7 @@ class AsyncClocks:
         first = np.flatnonzero(news)
         own, issuers = self._agents_of(owner).first + warps[first], warps[first]
         clocks = self._now[own] + 1 + np.arange(len(own)) - own.searchsorted(own)
-        self._now[own] = clocks  # of equal columns the last counts
+        self._now[own] = clocks  # for equal clock columns, the last value remains
         pieces = news.cumsum() - 1
         self._outstanding_of(owner).add(own, clocks, pieces, lanes, groups)
         if work.together == 1:
@@ -204,7 +205,7 @@ class AsyncClocks:
         return agent_rows(own[pieces], work.lanes, clocks[pieces], work.pc)
 
     def _note_issuers(self, owner: Owner, threads: Offsets, clocks: NDArray[np.int64]) -> None:
-        """Record when threads issue work, and whether several lanes of a warp do, each for itself."""
+        """Record the clocks of issued operations by thread, and whether several lanes of a warp issue operations."""
         issued = self._waits_of(owner).issued
         issued.reshape(-1)[threads] = clocks
         by_lane = owner not in self._several and owner[0] is not None and owner[0].tells == "lanes"
@@ -223,9 +224,9 @@ class AsyncClocks:
     def issued_before(
         self, work: AsyncOperations, owners: Offsets, rows: Offsets, last: NDArray[np.int32]
     ) -> NDArray[np.bool_]:
-        """Tell for each of `last`, entries of agents, whether its work comes before some of `work` in a pipeline.
+        """Return, per shadow entry in `last`, whether its operation precedes one of `work` in pipeline issue order.
 
-        `owners` says which operation meets each, and `rows` what its thread knows.
+        Operation `last[i]` is compared with number `owners[i]` of `work`, whose thread has the vector clock `rows[i]`.
         """
         kind = work.kind
         ordered = np.zeros(len(last), np.bool_)
@@ -250,9 +251,10 @@ class AsyncClocks:
     def over(
         self, last: NDArray[np.int32], warps: Offsets, masks: NDArray[np.int32], rows: Offsets, *, reads: bool
     ) -> NDArray[np.bool_]:
-        """Return, per entry of an agent, whether lanes `masks` of `warps` know that the operation is complete.
+        """Return, per shadow entry in `last`, whether its operation is complete for lanes `masks[i]` of `warps[i]`.
 
-        `rows` are those of the lanes; `reads`: the operation only reads there, so that it need not be visible.
+        `rows` are the lanes' vector clocks. `reads`: the operation only reads the location, so that it need not be
+        visible.
         """
         columns, lanes, clocks = last[:, WARP_COLUMN].astype(np.int64) - 1, lanes_of(last), last[:, TIME]
         over = self._clocks.retired.over(rows, columns, lanes, clocks)
@@ -272,7 +274,7 @@ class AsyncClocks:
         return over
 
     def waited_at(self, last: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return, per entry of an agent, when the lane that issued the operation had waited for it; 0 if it has not."""
+        """Return, per shadow entry in `last`, the time of the issuing lane's wait for its operation; 0 without one."""
         times = np.zeros(len(last), np.int32)
         for owner, at, issuers in self._by_agent(last[:, WARP_COLUMN].astype(np.int64) - 1):
             if owner in self._waits:
@@ -280,14 +282,17 @@ class AsyncClocks:
         return times
 
     def threads_of(self, last: NDArray[np.int32]) -> tuple[Offsets, NDArray[np.int32], NDArray[np.int32]]:
-        """Return warps and lanes, as masks, that issued operations of groups, and when they had waited; or issued."""
+        """Return, per shadow entry in `last`, the issuing warp, the issuing lane as a mask, and a time.
+
+        The time is that of the lane's wait for the operation, or of the issue if the lane has not waited.
+        """
         warps, waited = np.zeros(len(last), np.int64), self.waited_at(last)
         for _, at, issuers in self._by_agent(last[:, WARP_COLUMN].astype(np.int64) - 1):
             warps[at] = issuers
         return warps, bits_of(lanes_of(last)), np.where(waited > 0, waited, self._issued_at(last))
 
     def _issued_at(self, last: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return when operations of groups were issued."""
+        """Return, per shadow entry in `last`, the time of the issuing warp at the issue of the operation."""
         for columns, times in self._fresh:
             for column, time in zip(columns.tolist(), times.tolist(), strict=True):
                 self._issues.setdefault(column, []).append(time)
@@ -297,21 +302,21 @@ class AsyncClocks:
         return np.array(known, np.int32)[which.reshape(-1)]
 
     def _by_agent(self, columns: NDArray[np.int64]) -> Iterator[tuple[Owner, NDArray[np.int64], Offsets]]:
-        """Yield which of some columns are of warps' agents: whose work it is, which of the columns, and the warps."""
+        """Yield the owners of warps' queues among `columns`, with the indices of their clock columns, and the warps."""
         for owner, agents in self._agents.items():
             at = np.flatnonzero((columns >= agents.first) & (columns < agents.first + self._warps))
             if len(at):
                 yield owner, at, columns[at] - agents.first
 
     def waited(self, kind: GroupKind, warps: Offsets, masks: Masks, done: Offsets, read: Offsets) -> None:
-        """Let lanes of warps know the groups that they have waited for."""
+        """Order lanes after the operations of the groups that they have waited for."""
         issuers = self._first_of(kind.together, warps)
         for owner, below in (((kind, False), done), ((kind, True), read)):
             if owner in self._agents:
                 self._know(kind, owner, warps, masks, self._agents[owner].first + issuers, below)
 
     def _first_of(self, together: int, warps: Offsets) -> Offsets:
-        """Return the warps under which the work of `warps` is entered, so many of which issue it as one."""
+        """Return, per warp, the first of the `together` consecutive warps that issue operations together with it."""
         if together == 1:
             return warps
         inside = warps % self._warps_per_cta
@@ -321,7 +326,7 @@ class AsyncClocks:
     def _know(
         self, kind: GroupKind, owner: Owner, warps: Offsets, masks: Masks, columns: Offsets, below: Offsets
     ) -> None:
-        """Record the operations that are complete for lanes that wait."""
+        """Record the operations that are complete for lanes `masks` of `warps`, by their wait for groups `below`."""
         outstanding = self._outstanding_of(owner)
         if kind.together == 1:
             waited = outstanding.judged(columns, below)
@@ -331,7 +336,7 @@ class AsyncClocks:
             waited.drop()
         else:
             clocks = np.zeros(len(warps), np.int32)
-            for number in range(kind.together):  # at most one of those that issue it as one
+            for number in range(kind.together):  # no two of these warps share an operation queue
                 some = np.flatnonzero(warps % kind.together == number)
                 waited = outstanding.judged(columns[some], below[some])
                 clocks[some] = waited.clocks(self._now[columns[some]])
@@ -342,7 +347,7 @@ class AsyncClocks:
             self._clocks.waited[warps] = True
 
     def _forget(self, kind: GroupKind, owner: Owner, warps: Offsets, clocks: NDArray[np.int32]) -> None:
-        """Forget work that all of the warps that issued it together have waited for."""
+        """Forget operations of several warps once all warps that issued them together have waited for them."""
         reached = self._reached.setdefault(owner, np.zeros(self._warps, np.int32))
         reached[warps] = clocks
         members = np.arange(self._warps)[:, None] + np.arange(kind.together)
@@ -350,14 +355,14 @@ class AsyncClocks:
         self._outstanding_of(owner).drop_known(self._agents[owner].first, known)
 
     def follows(self, kind: GroupKind, item_id: int, warps: Offsets, lanes: Offsets, places: Offsets) -> None:
-        """Note that arrivals will tell the mbarriers at `places` of what each thread has issued so far of a kind."""
+        """Record arrivals at the mbarriers at `places` that follow all operations of `kind` issued by each thread."""
         for place in distinct(places).tolist():
             here = places == place
             arriving = zip(*by_warp(warps[here], lanes[here]), strict=True)
             self._following[item_id, place] = [self._followed_by(kind, int(warp), mask) for warp, mask in arriving]
 
     def _followed_by(self, kind: GroupKind, warp: int, mask: NDArray[np.bool_]) -> _Followed:
-        """Return the work of a kind that arrivals of lanes of a warp follow now."""
+        """Return the operations of a kind that arrivals of lanes of a warp follow if they are issued now."""
         agents = self._agents_of((kind, False))
         columns, issuers = np.array([agents.first + warp]), self._waits_of((kind, False)).issued[warp] > 0
         if (issuers & ~mask).any():
@@ -370,13 +375,14 @@ class AsyncClocks:
         return _Followed(columns, clock, others, self._clocks.known_by(np.array([warp]), mask[None])[0, others])
 
     def completed(self, item_id: int, place: int, phase: int) -> None:
-        """Leave at a phase of an mbarrier that work has completed."""
+        """Release the operations with an item id to the mbarrier phase in which they have completed."""
         following = self._following.get((item_id, place))
         if following is None:
             column = self._barrier(place)
             waiting = self._completing.get(column, [])
             self._completing[column] = waiting = [entry for entry in waiting if entry[0] != item_id]
-            # Of work on one barrier, what completed out of order counts once all before it has completed.
+            # Operations that complete before earlier ones of the same mbarrier are released when the earlier ones
+            # complete.
             told = [(column, waiting[0][1] - 1 if waiting else int(self._now[column]))]
         else:
             told = [(column, followed.clock) for followed in following for column in followed.columns.tolist()]
@@ -389,5 +395,5 @@ class AsyncClocks:
 
 
 def _owner_of(work: AsyncOperations, touch: AsyncAccess) -> Owner:
-    """Return whose work a touch of it is, of which no mbarrier tells."""
+    """Return the owner of the operation queue of an asynchronous access that no mbarrier tracks."""
     return work.kind, work.kind is not None and work.kind.reads and not touch.writes

@@ -1,10 +1,10 @@
-"""Races of asynchronous work with warps and with other such work, and the fences between proxies.
+"""Races of asynchronous operations with accesses of warps and with each other, and missing proxy fences.
 
-Work happens any time between its issue and the moment at which somebody has waited for it; so it is judged at its issue
-against what went before, and entered for what comes behind. It never matters when it completed.
+An asynchronous operation may happen at any time between its issue and a wait for its completion. So it is compared with
+earlier accesses at its issue, and recorded for comparison with later ones. The time at which the simulator performs it
+does not matter.
 
-What work has touched stands in `marks`: as wide as the pieces are that it touches, for much of it moves kilobytes at
-once.
+`Marks` has the recorded operations, in shadow granules as wide as their accesses, which often are kilobytes.
 """
 
 from __future__ import annotations
@@ -41,26 +41,26 @@ class Report(Protocol):
     def __call__(
         self, rule: str, message: str, pc: int, other_pc: int | None, /, **details: Unpack[FindingDetails]
     ) -> None:
-        """Report a finding about an instruction, or about two."""
+        """Report a finding about the instruction at `pc` and, unless None, the one at `other_pc`."""
         ...
 
 
 class AsyncRaces:
-    """Judges asynchronous work, and accesses of warps against it."""
+    """Compares accesses of warps, and asynchronous operations, with recorded asynchronous operations."""
 
     def __init__(self, view: RunView, clocks: WarpClocks, phases: Phases, report: Report) -> None:
-        """Watch the run behind `view`, whose warps have these clocks."""
+        """Check the run that `view` describes; `clocks` are the vector clocks of its warps."""
         self._view = view
         self._clocks = clocks
         self._report = report
         self._marks: dict[Space, Marks] = {}
-        self._told = False  # whether mbarriers tell of reads of shared memory
-        self._proxies: dict[tuple[Proxy, Space], Columns] = {}  # what proxies have been shown
+        self._told = False  # whether reads of shared memory complete on mbarriers
+        self._proxies: dict[tuple[Proxy, Space], Columns] = {}  # accesses visible to each proxy, as clock columns
         self.seen = SeenPhases()
         self.agents = AsyncClocks(clocks, phases, view.warps, view.warps_per_cta)
 
     def next_wave(self) -> None:
-        """Forget the work of the warps before, but what it did in global memory; nothing of it is under way."""
+        """Forget the operations of the last wave of CTAs, which have completed; those on global memory stay."""
         self._marks = {space: marks for space, marks in self._marks.items() if space == "global"}
         self._clocks.retired.keep_lanes(self.agents.lanes())
         for marks in self._marks.values():
@@ -70,12 +70,12 @@ class AsyncRaces:
         self.agents.next_wave()
         self.seen.next_wave()
 
-    # --- what warps do --------------------------------------------------------------------------
+    # --- accesses of warps ----------------------------------------------------------------------
 
     def check_access(
         self, space: Space, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int, kind: AccessKind
     ) -> None:
-        """Judge accesses of warps against asynchronous work."""
+        """Check accesses of warps against asynchronous operations that may be outstanding."""
         marks = self._marks.get(space)
         if marks is not None:
             writes = kind in {"write", "atomic"}
@@ -85,7 +85,7 @@ class AsyncRaces:
     def check_free(
         self, rule: str, space: Space, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int
     ) -> None:
-        """Judge that lanes give memory back against asynchronous work that uses it."""
+        """Report memory that lanes free while outstanding asynchronous operations may use it."""
         marks = self._marks.get(space)
         if marks is not None:
             entries = self._entries(space, offsets, size, warps, lanes, pc, atomic=False)
@@ -104,7 +104,7 @@ class AsyncRaces:
         *,
         atomic: bool,
     ) -> Entries:
-        """Return accesses of lanes, with what these know."""
+        """Return accesses of lanes as `Entries`, with the vector clocks of the lanes."""
         rows, owners = self._clocks.rows(warps, lanes), np.arange(len(offsets))
         return Entries(space, offsets, size, owners, warps, self._clocks.known, rows, pc, atomic, lanes)
 
@@ -149,9 +149,9 @@ class AsyncRaces:
         *,
         reads: bool,
     ) -> bool:
-        """Report the first of some granules whose `last` operation is not complete for the owner of its piece.
+        """Report the first of some shadow granules whose `last` operation is not complete for the accessing thread.
 
-        Returns whether there is one.
+        Returns whether there is such a granule. `which` are its indices in `granules`, and `last` are shadow entries.
         """
         pieces = granules.pieces[which]
         accused = self._accused(entries, last, entries.owners[pieces], reads=reads)
@@ -163,7 +163,10 @@ class AsyncRaces:
         return True
 
     def _accused(self, entries: Entries, last: NDArray[np.int32], owners: Offsets, *, reads: bool) -> NDArray[np.bool_]:
-        """Return, per operation in `last`, whether it has to be complete for its owner, and is not."""
+        """Return, per shadow entry in `last`, whether its operation must be complete for its accessor, and is not.
+
+        The accessor is the thread or operation number `owners[i]` of `entries`.
+        """
         stays = last[:, ISSUER] < ATOMIC if entries.atomic else np.ones(len(last), np.bool_)
         if entries.work is not None:
             stays[stays] = ~self.agents.issued_before(
@@ -174,7 +177,7 @@ class AsyncRaces:
             return stays
         owners, over = owners[some], np.ones(len(some), np.bool_)
         together = 1 if entries.work is None else entries.work.together
-        masks = bits_of(entries.lanes[owners]) if together == 1 else np.full(len(some), -1, np.int32)  # all lanes
+        masks = bits_of(entries.lanes[owners]) if together == 1 else np.full(len(some), -1, np.int32)  # all 32 lanes
         for further in range(together):
             warps, rows = entries.warps[owners] + further, entries.rows[owners] + further
             over &= self.agents.over(last[some], warps, masks, rows, reads=reads)
@@ -184,7 +187,7 @@ class AsyncRaces:
     def _tell(
         self, entries: Entries, offset: int, owner: int, last: NDArray[np.int32], rule: str, message: str, does: str
     ) -> None:
-        """Report that an access or operation of a thread is not ordered after the `last` operation at an offset."""
+        """Report an access or operation of a thread that is not ordered after the asynchronous operation `last`."""
         where, thread = (
             self._view.describe(entries.space, offset),
             (int(entries.warps[owner]), int(entries.lanes[owner])),
@@ -204,12 +207,12 @@ class AsyncRaces:
             other_pc,
             label=f"{does}{' issued' if entries.work is not None else ''} by {self._view.warp_name(thread[0])}",
             notes=(note,) if note else (),
-            cause=(other_pc, does) if entries.work is None else None,  # one missing wait
+            cause=(other_pc, does) if entries.work is None else None,  # merges findings of one missing wait
             help=None if wait is None else f"wait first: {wait}",
         )
 
     def _in_vain(self, rule: str, column: int, warp: int, lane: int) -> str:
-        """Return a note if the thread waited at the mbarrier of the operation for a phase that was already complete."""
+        """Return a note if the thread waited at the operation's mbarrier for a phase that was already complete."""
         if rule != "read-before-wait":
             return self.why_early(warp, lane)
         return self._returned(self.seen.at(self.agents.place_of(column), warp, lane))
@@ -227,7 +230,7 @@ class AsyncRaces:
         return f"the wait ({self._view.place(seen.pc)}) returned immediately: {over}"
 
     def proxy_fence(self, proxy: Proxy, warps: Offsets, masks: Masks, spaces: tuple[Space, ...]) -> None:
-        """Let a proxy see what the lanes know of the generic one."""
+        """Make generic-proxy accesses that happen before a proxy fence of lanes visible to the proxy."""
         for space in spaces:
             self._clocks.show(self._shown(proxy, space), warps, masks)
 
@@ -240,14 +243,17 @@ class AsyncRaces:
     def unfenced(
         self, proxy: Proxy, space: Space, rows: Offsets, others: Offsets, masks: NDArray[Any], times: NDArray[Any]
     ) -> NDArray[np.bool_]:
-        """Tell for each entry whether, by what is known in `rows`, a proxy does not see what others did."""
-        seen = self._shown(proxy, space)  # may widen what is known
+        """Return, per access of lanes `masks[i]` of `others[i]`, whether it is not visible to the proxy.
+
+        `rows` are the vector clocks of the threads that access the bytes through the proxy.
+        """
+        seen = self._shown(proxy, space)  # may add columns to `known`
         return ~seen.hold(self._clocks.known, rows, others, masks, times)
 
     def written(self, touch: AsyncAccess) -> tuple[Offsets, NDArray[np.int64], NDArray[np.int32]] | None:
-        """Return the last writes by work of what a touch meets: their offsets, its entries, and rows; None without any.
+        """Return the last asynchronous writes to `touch`: offsets, access numbers in `touch`, and shadow entries.
 
-        An offset is that of a granule, which may be wider than a write.
+        None without writes. An offset is that of a granule, which may be wider than the write.
         """
         marks = self._marks.get(touch.space)
         if marks is None or not len(touch.offsets):
@@ -260,7 +266,7 @@ class AsyncRaces:
         return at[some] * marks.write.granule, pieces[some], last[some]
 
     def last_writers(self, touch: AsyncAccess) -> list[tuple[int, int]]:
-        """Return where work wrote that wrote last what `touch` reads: the first offset and the pc of each."""
+        """Return the first offset and the pc of each instruction whose asynchronous write to `touch` was the last."""
         found = self.written(touch)
         if found is None:
             return []
@@ -268,9 +274,9 @@ class AsyncRaces:
         return list(zip(found[0][first].tolist(), pcs.tolist(), strict=True))
 
     def told_reads(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32]]]:
-        """Yield where work last read shared memory, in bytes, with the agents (from 1), their clocks and the pcs.
+        """Yield byte offsets and shadow entries of the last asynchronous reads of shared memory.
 
-        Nothing is of interest unless mbarriers tell of some of it.
+        The result is empty unless such a read completes on an mbarrier. `agent_rows` describes the entries.
         """
         marks = self._marks.get("shared")
         if marks is None or not self._told:
@@ -279,10 +285,10 @@ class AsyncRaces:
             at, rows = layer.table.entries()
             yield at * layer.granule, rows
 
-    # --- what work does -------------------------------------------------------------------------
+    # --- asynchronous operations ----------------------------------------------------------------
 
     def judge(self, work: AsyncOperations) -> None:
-        """Judge work against earlier work; its own touches may meet."""
+        """Check operations that are issued now against recorded ones; accesses of one operation may overlap."""
         known, rows = self._clocks.known, self._clocks.rows(work.warps, work.lanes)
         for touch in work.touches:
             marks = self._marks.get(touch.space)
@@ -293,7 +299,7 @@ class AsyncRaces:
                 self._against(marks, entries, does, writes=touch.writes)
 
     def enter(self, work: AsyncOperations, item_ids: NDArray[np.int64]) -> None:
-        """Enter work that has been judged; `item_ids` name its operations in later events."""
+        """Record asynchronous operations that have been checked; `item_ids` name them in later events."""
         for touch in work.touches:
             rows = self.agents.rows_of(work, touch, item_ids)
             if not len(touch.offsets):
@@ -305,6 +311,6 @@ class AsyncRaces:
             self._marks[touch.space].enter(touch, rows, work.warps // self._view.warps_per_cta, is_over)
 
     def _over_for(self, work: AsyncOperations, last: NDArray[np.int32], operations: Offsets) -> NDArray[np.bool_]:
-        """Return, per read in `last`, whether it is over for the thread that issues one of some operations."""
+        """Return, per read in `last`, whether it is complete for the thread that issues operation `operations[i]`."""
         warps, lanes = work.warps[operations], work.lanes[operations]
         return self.agents.over(last, warps, bits_of(lanes), self._clocks.rows(warps, lanes), reads=True)

@@ -1,7 +1,8 @@
-"""What asynchronous work did last to a memory: who wrote each granule, and which agents have read it.
+"""Shadow memory of asynchronous operations: per granule, the last write, and the last read of each operation queue.
 
-Granules of a layer are as wide as the narrowest piece of work in it, from 1024 bytes down to 4, which no work goes
-below. So who touches a part of a granule always touches what work has touched.
+`async_clocks` defines the queues. The granules of a `Layer` are as wide as its narrowest access, between 1024 and 4
+bytes; no operation accesses less. So each access to a part of a granule overlaps the operation that is recorded for the
+granule.
 """
 
 from __future__ import annotations
@@ -28,29 +29,29 @@ if TYPE_CHECKING:
     from pyptx_sim.observer import AsyncAccess, AsyncOperations, Offsets, Space
 
 WIDEST: Final = 1024
-ISSUER: Final = 1  # the column of an agent's row that has the lane that issued the operation
-ATOMIC: Final = LANES  # is added there for an atomic update
-# Reads of so many agents of a block are kept for each granule.
+ISSUER: Final = 1  # column of a shadow entry: lane that issued the operation
+ATOMIC: Final = LANES  # added to this lane for an atomic update
+# Number of operation queues per CTA whose last reads of a shadow granule are kept.
 READERS: Final = 16
-_COARSER: Final = 8  # granules of which a piece has more are looked up in a summary first
+_COARSER: Final = 8  # accesses of more shadow granules are looked up in a summary first
 
 
 def agent_rows(agents: Offsets, lanes: Offsets, clocks: NDArray[np.int64], pc: int) -> NDArray[np.int32]:
-    """Return the rows of operations: of agents by their columns, which count from 0."""
+    """Return shadow entries of operations: column of the operation queue plus 1, issuing lane, clock, pc."""
     rows = np.empty((len(agents), COLUMNS), np.int32)
     rows[:, WARP], rows[:, ISSUER], rows[:, TIME], rows[:, PC] = agents + 1, lanes, clocks, pc
     return rows
 
 
 def lanes_of(rows: NDArray[np.int32]) -> Offsets:
-    """Return the lanes that issued the operations of some rows."""
+    """Return the lanes that issued the operations of some shadow entries."""
     lanes: Offsets = rows[:, ISSUER].astype(np.int64) % LANES
     return lanes
 
 
 @dataclass(frozen=True, slots=True)
 class Granules:
-    """Granules that accesses touch: number i belongs to their piece `pieces[i]`."""
+    """Granules that accesses touch: granule `at[i]` is part of the access at `offsets[pieces[i]]`."""
 
     at: NDArray[np.int64]
     pieces: NDArray[np.int64]
@@ -58,12 +59,11 @@ class Granules:
 
 @dataclass(slots=True)
 class Entries:
-    """Accesses of `size` bytes at each of `offsets`; piece i is a part of access, or of operation, `owners[i]`.
+    """Accesses of `size` bytes at each of `offsets`; `owners[i]` is the number of the accessing thread or operation.
 
-    That is by warp `warps[owners[i]]` (of asynchronous work: the one that issued it), of which row `rows[owners[i]]` of
-    `known` says what it knows. Atomic ones may meet each other. `work` is None of accesses of warps themselves; of work
-    that several warps issue together each has to know what it meets, and their rows follow each other. `lanes[i]` is
-    the lane of `warps[i]`.
+    Number k is lane `lanes[k]` of `warps[k]`, or an asynchronous operation that it issues. Row `rows[k]` of `known` is
+    its vector clock. Atomic accesses may overlap. `work` is None for accesses of warps themselves. An operation that
+    several warps issue together must be ordered for each of them; their vector clocks are consecutive rows.
     """
 
     space: Space
@@ -81,14 +81,14 @@ class Entries:
     _reach: Reach | None = None
 
     def reach(self, granule: int) -> Reach:
-        """Return between which granules of a width they lie."""
+        """Return bounds of the shadow granules that the accesses touch, for granules of this width in bytes."""
         if self._reach is None:
             low, high = reach_of(self.offsets)
             self._reach = low, high + self.size - 1
         return self._reach[0] // granule, self._reach[1] // granule
 
     def granules(self, granule: int) -> Granules:
-        """Return the granules of a width that they touch: of one operation, each once in a row."""
+        """Return the shadow granules of this width that the accesses touch, without an operation's repetitions."""
         found = self._known.get(granule)
         if found is None:
             at, pieces = granules_of(self.offsets, self.size, granule)
@@ -101,14 +101,14 @@ class Entries:
         return found
 
     def rows_of(self, granules: Granules) -> NDArray[np.int64]:
-        """Return the row of `known` of each granule."""
+        """Return, per shadow granule, the row of `known` that is the vector clock of the accessing thread."""
         if self.work is None and len(granules.at) == len(self.rows):
-            return self.rows  # one granule of each access
+            return self.rows  # one shadow granule per access
         return self.rows.take(self.owners.take(granules.pieces))
 
 
 def granules_of(offsets: Offsets, size: int, granule: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the granules of a width that accesses touch, and which access each belongs to."""
+    """Return the shadow granules of a width that accesses touch, and the index of the access of each granule."""
     first = offsets // granule
     aligned = fitting(max(granule, size), offsets, size)
     if size <= granule and aligned == size:
@@ -121,24 +121,24 @@ def granules_of(offsets: Offsets, size: int, granule: int) -> tuple[NDArray[np.i
 
 
 class Layer:
-    """The last accesses of one kind: rows of the agent (from 1), the issuing lane, the agent's clock, the pc."""
+    """Last operation of one kind on each shadow granule: operation queue's column + 1, issuing lane, clock, pc."""
 
     def __init__(self, size: int, granule: int, *, writes: bool = False) -> None:
-        """Begin with memory of so many bytes that nothing has touched."""
+        """Start with `size` bytes without operations, in shadow granules of `granule` bytes."""
         self.granule = granule
         self.table = Table(-(-size // granule))
         self.writes = writes
-        self._fresh = False  # whether work of this wave has been entered
+        self._fresh = False  # whether any operation is of this wave of CTAs
         self._summary = Summary(-(-size // WIDEST), by_last_write if writes else by_last_read)
 
     def narrow(self, granule: int) -> None:
-        """Split all granules until they are no wider."""
+        """Split all shadow granules to the width `granule`."""
         factor, self.granule = self.granule // granule, granule
         if factor > 1:
             self.table.split(factor)
 
     def enter(self, at: NDArray[np.int64], owners: Offsets, rows: NDArray[np.int32]) -> None:
-        """Enter accesses to the granules `at`, each by an operation, which has a row."""
+        """Record accesses to shadow granules; that to `at[i]` is by the operation with entry `rows[owners[i]]`."""
         self._fresh = True
         self.table.fill(at, rows, owners)
         self._summary.enter(at, WIDEST // self.granule, owners, rows)
@@ -146,15 +146,15 @@ class Layer:
     def of_other_lanes(
         self, at: NDArray[np.int64], owners: Offsets, rows: NDArray[np.int32]
     ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """Return which accesses to the granules `at` meet one of another lane of their agent, and the rows of these."""
+        """Return indices of granules in `at` last accessed by another lane of the operation queue, and entries."""
         last = self.table.get(at)
-        differ = last.view(np.int64)[:, 0] ^ rows.view(np.int64)[:, 0].take(owners)  # agent and lane, side by side
+        differ = last.view(np.int64)[:, 0] ^ rows.view(np.int64)[:, 0].take(owners)  # adjacent columns of entries
         agents = differ.view(np.int32)[::2]
         which = np.zeros(0, np.int64) if agents.all() else np.flatnonzero((agents == 0) & (differ != 0))
         return which, last[which]
 
     def rename(self, renamed: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> None:
-        """Give the agents of this wave other columns, those of earlier ones keep theirs; forget what is -1 then."""
+        """Replace the operation queues' columns in entries of this wave; remove entries whose new column is -1."""
         self._summary.close()
         if not self._fresh:
             return
@@ -163,9 +163,9 @@ class Layer:
         self.table.put(at, _renamed(rows, renamed))
 
     def at_a_glance(self, entries: Entries) -> tuple[NDArray[np.int32], NDArray[np.int64]] | None:
-        """Return what the summary says of entries: rows of what they do not know to be over, and whose entries.
+        """Return operations that `entries` may have to wait for: their shadow entries, and the waiting owners.
 
-        None: it says nothing, for it is not kept, or a row in it stands for several operations.
+        None if the summary cannot decide: it is not kept, or one of its rows stands for several operations.
         """
         if entries.size < _COARSER * self.granule or entries.atomic:
             return None
@@ -181,7 +181,7 @@ class Layer:
 
 
 def _renamed(rows: NDArray[np.int32], renamed: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> NDArray[np.int32]:
-    """Return rows with other columns of their agents; rows without one are empty."""
+    """Return shadow entries with new columns of operation queues; an entry with new column -1 becomes empty."""
     rows = rows.copy()
     rows[:, WARP] = renamed(rows[:, WARP].astype(np.int64) - 1) + 1
     rows[rows[:, WARP] == NOBODY] = 0
@@ -189,10 +189,14 @@ def _renamed(rows: NDArray[np.int32], renamed: Callable[[NDArray[np.int64]], NDA
 
 
 def late(table: Table, entries: Entries, granules: Granules) -> NDArray[np.bool_]:
-    """Tell which granules of entries were last touched, as a table says, by what these do not know to be over."""
+    """Return, per shadow granule of `entries`, whether its last operation may be incomplete for the owner.
+
+    `table` has the last operations.
+    """
     last = table.get(granules.at)
     columns = entries.known.shape[1]
-    # What nobody has touched has the time 0, which is known of anybody, whatever stands in front of the row.
+    # The entry of a granule without operations has time 0, which is in every vector clock, whichever component is
+    # compared.
     at = entries.rows_of(granules) * columns - 1 + last[:, WARP]
     known, times = entries.known.reshape(-1), last[:, TIME]
     found: NDArray[np.bool_] = known.take(at) < times
@@ -202,22 +206,22 @@ def late(table: Table, entries: Entries, granules: Granules) -> NDArray[np.bool_
 
 
 class Marks:
-    """The last write, and the last reads of some agents, of each granule of a memory."""
+    """Last asynchronous write, and last reads by several operation queues, of each shadow granule of a memory."""
 
     def __init__(self, size: int) -> None:
-        """Begin with memory of so many bytes that nothing has touched."""
+        """Start with `size` bytes of memory without operations."""
         self._size = size
         self.write = Layer(size, WIDEST, writes=True)
         self.reads: list[Layer] = []
         self.granule = WIDEST
-        """Bytes of a granule of `reads` and `more_reads`."""
+        """Size of a granule of `reads` and `more_reads` in bytes."""
         self.more_reads = Overflow(-(-size // WIDEST))
-        """Reads of other lanes of an agent than the last one, whose waits do not order each other."""
-        self._readers: dict[int, int] = {}  # by block, how many agents have read
-        self._numbers: NDArray[np.int64] = np.zeros((0, 0), np.int64)  # by block and agent, from 1
+        """Reads by lanes of an operation queue before its last read; the lanes' waits do not order each other."""
+        self._readers: dict[int, int] = {}  # number of operation queues with reads, by CTA slot
+        self._numbers: NDArray[np.int64] = np.zeros((0, 0), np.int64)  # layer from 1, by CTA slot and operation queue
 
     def _numbers_of(self, blocks: NDArray[np.int64], agents: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the numbers of the layers in which reads of agents of blocks are kept."""
+        """Return the numbers of the layers for reads of the operation queues `agents[i]` of the CTAs `blocks[i]`."""
         missing = int(blocks.max()) + 1 - len(self._numbers), int(agents.max()) + 1 - self._numbers.shape[1]
         if max(missing) > 0:
             self._numbers = np.pad(self._numbers, [(0, max(each, 0)) for each in missing])
@@ -234,7 +238,7 @@ class Marks:
         return numbers
 
     def next_wave(self, renamed: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> None:
-        """Keep what the work of the wave that has ended did, whose agents have other columns from now on."""
+        """Keep the operations of the ended wave of CTAs, with the new columns of their operation queues in clocks."""
         self._numbers = np.zeros((0, 0), np.int64)
         for layer in (self.write, *self.reads):
             layer.rename(renamed)
@@ -250,9 +254,10 @@ class Marks:
         blocks: NDArray[np.int64],
         is_over: Callable[[NDArray[np.int32], Offsets], NDArray[np.bool_]] | None,
     ) -> None:
-        """Enter a touch by operations, each of which has a row and a block.
+        """Record an asynchronous access by operations, each with a shadow entry in `rows` and a CTA slot.
 
-        `is_over`, of operations of several lanes of an agent: returns which earlier ones are over for some of these.
+        `is_over` is given if several lanes of an operation queue issue operations: it returns, per earlier read,
+        whether the read is complete for the new operation.
         """
         owners = touch.owners
         granule = fitting(self.write.granule if touch.writes else self.granule, touch.offsets, touch.size)
@@ -278,7 +283,7 @@ class Marks:
                 self._enter_read(number, at[start:end], owners[start:end], rows, is_over)
 
     def _narrow(self, granule: int) -> None:
-        """Split all granules that are read until they are no wider."""
+        """Split the shadow granules of all layers of reads to at most this width in bytes."""
         if granule < self.granule:
             self.more_reads.split(self.granule // granule)
             self.granule = granule
@@ -293,7 +298,7 @@ class Marks:
         rows: NDArray[np.int32],
         is_over: Callable[[NDArray[np.int32], Offsets], NDArray[np.bool_]] | None,
     ) -> None:
-        """Enter reads in a layer, and keep those of other lanes that they replace."""
+        """Record reads in a layer; keep incomplete reads by other lanes of the operation queue that they replace."""
         layer = self.reads[number]
         if is_over is None:
             layer.enter(at, owners, rows)
@@ -305,7 +310,7 @@ class Marks:
         layer.enter(at, owners, rows)
 
     def _keep_others(self, at: NDArray[np.int64], owners: Offsets, rows: NDArray[np.int32]) -> None:
-        """Keep reads of lanes that another lane of their agent replaces in the same step."""
+        """Keep reads that a read by another lane of the same operation queue replaces in the same instruction."""
         agents = rows[:, WARP].take(owners)
         if ((agents[1:] > agents[:-1]) | (agents[1:] == agents[:-1]) & (at[1:] > at[:-1])).all():
             return

@@ -1,4 +1,4 @@
-"""What many threads issue by one execution of an instruction, as one piece of work: to be judged in one go."""
+"""Joins asynchronous operations that many threads issue by one instruction, so that they are checked together."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
     from pyptx_sim.observer import AsyncAccess, AsyncOperations, Offsets, Space
 
-_WIDEST: Final = 1 << 16  # bytes of a granule
+_WIDEST: Final = 1 << 16  # greatest granule for comparisons, in bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Works of different threads that are alike, none of which touches what another one writes: one operation each.
+    """`AsyncOperations` of different threads as one; no operation accesses bytes that another one writes.
 
-    `work` is all of them as one, whose `item_id` is that of the first.
+    Each of `works` has one operation. `work` has all of these operations, and the `item_id` of the first.
     """
 
     works: Sequence[AsyncOperations]
@@ -33,12 +33,12 @@ class Batch:
 
     @property
     def item_ids(self) -> NDArray[np.int64]:
-        """The name of each operation in later events."""
+        """Item id of each operation, which names it in later events."""
         return np.array([each.item_id for each in self.works])
 
 
 def batches(works: Sequence[AsyncOperations]) -> Iterator[Sequence[AsyncOperations] | Batch]:
-    """Yield works in order: as batches, or as they are where they could meet, or where there is but one."""
+    """Yield `AsyncOperations` in order: similar ones joined to a `Batch`, unless they are single or may conflict."""
     for _, alike in groupby(works, _likeness):
         some = list(alike)
         together = _together(some)
@@ -46,7 +46,7 @@ def batches(works: Sequence[AsyncOperations]) -> Iterator[Sequence[AsyncOperatio
 
 
 def _likeness(work: AsyncOperations) -> Hashable:
-    """Return what works have in common that can be one."""
+    """Return the properties in which `AsyncOperations` must agree to be joined."""
     touches = tuple(
         (each.space, each.writes, each.size, each.barriers is None, each.atomic, each.proxy, each.layout)
         for each in work.touches
@@ -55,7 +55,7 @@ def _likeness(work: AsyncOperations) -> Hashable:
 
 
 def _together(works: Sequence[AsyncOperations]) -> AsyncOperations | None:
-    """Return works that are alike as one, unless they could meet; each is of one operation."""
+    """Return similar `AsyncOperations` of one operation each as one, None if their accesses may conflict."""
     warps, lanes, groups = (
         np.concatenate(each) for each in zip(*((work.warps, work.lanes, work.groups) for work in works), strict=True)
     )
@@ -68,7 +68,7 @@ def _together(works: Sequence[AsyncOperations]) -> AsyncOperations | None:
 
 
 def _joined(touches: Sequence[AsyncAccess]) -> AsyncAccess:
-    """Return the same touch of each of some works, all of one operation, as one."""
+    """Return the same access of several `AsyncOperations`, of one operation each, as one access."""
     barriers = [each.barriers for each in touches if each.barriers is not None]
     return replace(
         touches[0],
@@ -79,7 +79,7 @@ def _joined(touches: Sequence[AsyncAccess]) -> AsyncAccess:
 
 
 def _apart(touches: Sequence[AsyncAccess], space: Space) -> bool:
-    """Tell whether in a space no operation touches what another one writes, unless both update."""
+    """Return whether no operation accesses bytes in `space` that another one writes, unless both are atomic."""
     here = [each for each in touches if each.space == space and len(each.offsets)]
     if all(each.atomic for each in here) or _in_intervals_of_their_own(here):
         return True
@@ -92,7 +92,7 @@ def _apart(touches: Sequence[AsyncAccess], space: Space) -> bool:
 
 
 def _in_intervals_of_their_own(touches: Sequence[AsyncAccess]) -> bool:
-    """Tell whether the bytes that an operation touches all lie between those that others touch."""
+    """Return whether the byte ranges that different operations access do not overlap."""
     lows: list[Offsets] = []
     highs: list[Offsets] = []
     owners: list[Offsets] = []

@@ -1,4 +1,4 @@
-"""What goes to the memory of a block of the cluster, by accesses, arrivals and work, and may come behind its end."""
+"""`cluster-cta-exited`: accesses to the shared memory of another CTA that may happen after its exit."""
 
 from __future__ import annotations
 
@@ -23,27 +23,30 @@ if TYPE_CHECKING:
 
 
 class BlockEnds:
-    """Judges the ends of blocks, whose memory is there no longer. CUDA guide: "Distributed Shared Memory"."""
+    """Checks remote accesses, arrivals and asynchronous operations against the exit of the CTA that has the memory.
+
+    CUDA guide: "Distributed Shared Memory".
+    """
 
     def __init__(self, view: RunView, clocks: WarpClocks, phases: Phases, work: AsyncRaces, report: Report) -> None:
-        """Watch the run behind `view`."""
+        """Check the run that `view` describes."""
         self._view = view
         self._clocks = clocks
         self._phases = phases
         self._work = work
         self._report = report
-        # By place, and lanes of a warp of another block: time, pc.
+        # By mbarrier offset, and by warp and lane mask of another CTA: time and pc.
         self._arrivals: dict[tuple[int, int, int], tuple[int, int]] = {}
         self.foreign = ForeignAccesses(view, clocks)
-        """Where warps access the shared memory of other blocks."""
+        """Last accesses of warps to the shared memory of other CTAs."""
 
     def next_wave(self) -> None:
-        """Forget the blocks before."""
+        """Forget the CTAs of the last wave."""
         self._arrivals.clear()
         self.foreign.next_wave()
 
     def arrived(self, signals: Sequence[Signal], pc: int) -> None:
-        """Note arrivals at mbarriers of other blocks."""
+        """Record arrivals at mbarriers of other CTAs."""
         if self._view.cluster_size > 1:
             places = np.repeat([each.place for each in signals], [len(each.warps) for each in signals])
             warps = np.concatenate([each.warps for each in signals])
@@ -55,7 +58,7 @@ class BlockEnds:
                 self._arrivals.update((each, (time, pc)) for each, time in zip(who, times, strict=True))
 
     def wave_ended(self) -> None:
-        """Report accesses to a block's shared memory, and uses of its mbarriers, that may come behind its end."""
+        """Report accesses to a CTA's shared memory, and arrivals at its mbarriers, that may follow its exit."""
         by_block: dict[int, list[tuple[int, int, int, int, int]]] = {}
         for who, arrival in self._arrivals.items():
             by_block.setdefault(who[0] // self._view.shared_stride(), []).append((*who, *arrival))
@@ -73,9 +76,12 @@ class BlockEnds:
         self._judge_work()
 
     def _judge_work(self) -> None:
-        """Report reads of a block's shared memory that only another block's mbarrier tells of, if it has ended."""
+        """Report asynchronous reads of a CTA's shared memory that may follow its exit.
+
+        Only reads that complete on another CTA's mbarrier are checked.
+        """
         stride, places = self._view.shared_stride(), self._work.agents.barriers()
-        homes = np.full(self._clocks.known.shape[1], -1)  # by agent, of those that mbarriers tell of
+        homes = np.full(self._clocks.known.shape[1], -1)  # by column: CTA slot of the operation queue's mbarrier
         homes[list(places)] = [place // stride for place in places.values()]
         for at, rows in self._work.told_reads():
             agents, blocks = rows[:, WARP] - 1, at // stride
@@ -91,20 +97,23 @@ class BlockEnds:
                     self._report("cluster-cta-exited", message, pc, None)
 
     def _known_at_end(self, blocks: Offsets) -> Clock:
-        """Return for each block what its warps knew of others when the last of them ended."""
+        """Return, per CTA, the joint vector clock of its warps at the exit of its last warp."""
         return self._clocks.known_of(blocks, self._view.warps_per_cta)
 
     def _held_at_end(
         self, ends: Clock, rows: Offsets, others: Offsets, masks: NDArray[Any], times: NDArray[Any]
     ) -> NDArray[np.bool_]:
-        """Tell what warps are known to have done before a block's end, a row of `ends`; seeing it is not needed."""
+        """Return, per access, whether it is complete at the exit of a CTA, by vector clock `rows[i]` of `ends`.
+
+        What the access has written need not be visible to the CTA.
+        """
         held = self._clocks.own.hold(ends, rows, others, masks, times)
         if self._phases.over is not None:
             held |= self._phases.over.hold(ends, rows, others, masks, times)
         return held
 
     def _tell_exited(self, does: str, warps: Offsets, offsets: Offsets, pcs: NDArray[Any]) -> None:
-        """Report accesses that may follow the exit of the CTA: the first one of each instruction."""
+        """Report the first access of each instruction to shared memory of a CTA that may have exited."""
         for pc in dict.fromkeys(pcs.tolist()):
             here = np.flatnonzero(pcs == pc)
             offset = int(offsets[here[0]])

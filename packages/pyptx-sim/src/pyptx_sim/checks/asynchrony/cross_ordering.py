@@ -1,4 +1,4 @@
-"""Where asynchronous work meets what warps did before it was issued, and mbarriers those who use them."""
+"""Checks of asynchronous operations against earlier accesses of warps, and of mbarrier uses against init and inval."""
 
 from __future__ import annotations
 
@@ -25,40 +25,46 @@ if TYPE_CHECKING:
     from pyptx_sim.observer import AsyncAccess, AsyncOperations, Masks, Offsets, RunView, Space
 
     class Ordered(Protocol):
-        """What tells whether the work of others is ordered before what warps do now."""
+        """Function that returns whether accesses happen before the next accesses of warps (`Causality.ordered`)."""
 
         def __call__(
             self, rows: NDArray[np.int64], warps: NDArray[np.int64], last: NDArray[np.int32], *, reads: bool = ...
         ) -> NDArray[np.bool_]:
-            """Tell for each of `last` whether it is, by what `rows` know; `reads`: it only need be over."""
+            """Return, per shadow entry in `last`, whether it is ordered by the clock `rows[i]`.
+
+            `reads`: reads in `last` only need to be complete.
+            """
             ...
 
 
-# So many uses of mbarriers are gathered before they are noted by warp: most launches end before that.
+# Number of uses of mbarriers that are collected before `_uses` is updated; most launches have fewer.
 _FRESH: Final = 1 << 12
 
 
 class CrossOrdering:
-    """Judges asynchronous work against accesses of warps, and uses of mbarriers."""
+    """Checks asynchronous operations against accesses of warps, and mbarrier uses against init and inval."""
 
     def __init__(self, view: RunView, clocks: WarpClocks, work: AsyncRaces, report: Report) -> None:
-        """Watch the run behind `view`."""
+        """Check the run that `view` describes."""
         self._view = view
         self._clocks = clocks
         self._work = work
         self._report = report
-        self._showing: dict[int, bool] = {}  # by instruction, whether what it writes every proxy sees
-        self._made: dict[int, tuple[int, int, int, int]] = {}  # by place: warp, lanes, time, pc
-        self._uses: dict[int, dict[tuple[int, int], tuple[int, int]]] = {}  # by place, warp and lanes: time, pc
-        self._fresh: list[tuple[int, Offsets, Masks, NDArray[np.int32], int]] = []  # such uses, not yet there
-        # By warp, lanes, time: warps of which all lanes are ordered after what those did, and lanes of other warps.
+        self._showing: dict[int, bool] = {}  # by pc: whether all proxies see its writes
+        self._made: dict[int, tuple[int, int, int, int]] = {}  # by mbarrier offset: warp, lane mask, time, pc
+        # by mbarrier offset, then by warp and lane mask: time and pc of the last use
+        self._uses: dict[int, dict[tuple[int, int], tuple[int, int]]] = {}
+        self._fresh: list[tuple[int, Offsets, Masks, NDArray[np.int32], int]] = []  # uses that are not yet in `_uses`
+        # By warp, lane mask and time of an mbarrier.init: warps with all lanes ordered after it, and lanes of other
+        # warps.
         self._after: dict[tuple[int, int, int], set[int]] = {}
         self._lanes_after: dict[tuple[int, int, int], dict[int, int]] = {}
-        self._shown: set[tuple[int, int, int]] = set()  # mbarriers that proxies see, for a warp and lane
-        self._inits: Columns | None = None  # what fence.mbarrier_init told
+        # mbarrier offset, warp and lane, if the init is visible to the proxy of this thread's operations
+        self._shown: set[tuple[int, int, int]] = set()
+        self._inits: Columns | None = None  # inits released by fence.mbarrier_init
 
     def next_wave(self) -> None:
-        """Forget the mbarriers of the warps before."""
+        """Forget the mbarriers of the last wave of CTAs."""
         self._made.clear()
         self._uses.clear()
         self._fresh.clear()
@@ -66,12 +72,12 @@ class CrossOrdering:
         self._lanes_after.clear()
         self._shown.clear()
 
-    # --- work -----------------------------------------------------------------------------------
+    # --- asynchronous operations ----------------------------------------------------------------
 
     def judge(
         self, work: AsyncOperations, touch: AsyncAccess, shadow: Shadow, ordered: Ordered, first_warp: int
     ) -> None:
-        """Judge one touch of work that is issued now against the accesses in `shadow`."""
+        """Check an access of asynchronous operations, issued now, against the accesses of warps in `shadow`."""
         granules = shadow.granules(touch.offsets, touch.size)
         at, all_rows = granules.reshape(-1), self._clocks.rows(work.warps, work.lanes)
         last = shadow.write.touched(at)
@@ -105,10 +111,10 @@ class CrossOrdering:
         if shadow.readers is not None:
             late = shadow.readers.unordered(at, warps, rows, masks)
             found += [] if late is None else [(int(late.entries[0]), int(late.last[0, PC]))]
-        # By another proxy than the work's, a strong read is morally strong with none of it, reductions among it.
+        # Different proxies: a strong read is not morally strong with an asynchronous access, not even with a reduction.
         for which, last in chain(shadow.reads_of(at), shadow.polls_of(at)):
             before = ordered(rows[which], warps[which], last, reads=True)
-            if work.together == 1:  # else all lanes issue it, together
+            if work.together == 1:  # `together` > 1: all lanes issue the operation
                 own = np.flatnonzero(last[:, WARP] == warps[which] + first_warp)
                 there = rows[which[own]], warps[which[own]], masks[which[own]]
                 before[own] = self._clocks.orders_within(*there, last[own, MASK], last[own, TIME])
@@ -127,7 +133,7 @@ class CrossOrdering:
         owners: NDArray[np.int64],
         first_warp: int,
     ) -> None:
-        """Judge against the last reads, behind which a fence has to stand."""
+        """Report the last reads by warps if no proxy fence orders them before an asynchronous write that needs one."""
         proxy = work.proxy_of(touch)
         if proxy is None:
             return
@@ -160,7 +166,7 @@ class CrossOrdering:
         ordered: Ordered,
         first_warp: int,
     ) -> None:
-        """Judge against the `last` writes, one at each of the granules `at`."""
+        """Report the writes `last` to the shadow granules `at` that are unordered, or ordered without a proxy fence."""
         if touch.atomic:
             weak = ~shadow.atomic[at]
             at, last, warps, rows = at[weak], last[weak], warps[weak], rows[weak]
@@ -190,7 +196,7 @@ class CrossOrdering:
             self._tell(proxy.unfenced, message, work.pc, touch.space, shadow, at, warps, first, pc, "write")
 
     def _shows(self, pc: int) -> bool:
-        """Tell whether what an instruction writes is seen through every proxy."""
+        """Return whether all proxies see the writes of the instruction at `pc` without a proxy fence."""
         known = self._showing.get(pc)
         if known is None:
             step = step_of(self._view.opcode(pc))
@@ -221,18 +227,21 @@ class CrossOrdering:
             label=f"{opcode} issued by {self._view.warp_name(int(warps[first]))}",
             other_label=other,
             notes=(why,) if why else (),
-            cause=(pc, message),  # one missing fence or wait
+            cause=(pc, message),  # merges findings of one missing fence or wait
         )
 
     # --- mbarriers ------------------------------------------------------------------------------
 
     def made(self, place: int, warp: int, lane: int, pc: int) -> None:
-        """Note who has initialized an mbarrier, and when."""
+        """Record the thread that has executed an mbarrier.init, and its time."""
         self._made[place] = (warp, 1 << lane, int(self._clocks.now[warp]), pc)
         self._shown.clear()
 
     def used(self, uses: Sequence[tuple[int, Offsets, Masks]], pc: int) -> None:
-        """Report uses of mbarriers, each by lanes of warps, whose initialization is not ordered before them."""
+        """Report uses of mbarriers by lanes of warps that are not ordered after the mbarrier.init.
+
+        `uses` are (mbarrier offset, warps, lane masks).
+        """
         asked = []
         for place, warps, masks in uses:
             self._fresh.append((place, warps, masks, self._clocks.now[warps], pc))
@@ -245,7 +254,7 @@ class CrossOrdering:
             self._ask(asked, pc)
 
     def _ordered_after(self, made: tuple[int, int, int], warps: Offsets, masks: Masks) -> bool:
-        """Return whether lanes of warps are known to be ordered after what the lanes that made an mbarrier did."""
+        """Return whether lanes of `warps` are recorded as ordered after the mbarrier.init `made`."""
         users = warps.tolist()
         if self._after.setdefault(made, set()).issuperset(users):
             return True
@@ -254,7 +263,7 @@ class CrossOrdering:
         return not any(named & ~after.get(user, 0) for user, named in zip(users, lanes, strict=True))
 
     def _ask(self, uses: Sequence[tuple[int, Offsets, Masks, tuple[int, int, int, int]]], pc: int) -> None:
-        """Report those of some uses whose threads are not ordered after the initialization, and record the others."""
+        """Report uses that are not ordered after the mbarrier.init; record the other uses as ordered."""
         counts = [len(warps) for _, warps, _, _ in uses]
         users, masks = (np.concatenate([use[part] for use in uses]) for part in (1, 2))
         makers, made_by, times = np.repeat(np.array([made[:3] for *_, made in uses]), counts, axis=0).T
@@ -265,7 +274,7 @@ class CrossOrdering:
             at, lanes = np.nonzero(self._view.threads[users[rest]])
             first, at = np.searchsorted(at, np.arange(len(rest))), rest[at]
             held = self._holds(self._clocks.rows(users[at], lanes), makers[at], made_by[at], times[at], self._inits)
-            maker = (users == makers)[at] & (made_by[at] >> lanes == 1)  # program order
+            maker = (users == makers)[at] & (made_by[at] >> lanes == 1)  # program order of the initializing thread
             known[rest] = np.logical_and.reduceat(held | maker | ~masks[at, lanes], first)
             whole[rest] = np.logical_and.reduceat(held, first)
         ends = np.cumsum(counts).tolist()
@@ -282,14 +291,17 @@ class CrossOrdering:
                 )
 
     def _note_after(self, made: tuple[int, int, int], warps: Offsets, masks: Masks, known: Masks, whole: Masks) -> None:
-        """Record lanes that are ordered after the initialization of an mbarrier; of a `whole` warp, all."""
+        """Record lanes that are ordered after the mbarrier.init `made`: all lanes of a `whole` warp, or `known` ones.
+
+        `known` and `whole` are a boolean per warp of `warps`: lanes `masks[i]`, or all lanes, are ordered.
+        """
         self._after[made].update(warps[whole].tolist())
         some, after = np.flatnonzero(known & ~whole), self._lanes_after[made]
         for warp, lanes in zip(warps[some].tolist(), masks_of(masks[some]).tolist(), strict=True):
             after[warp] = after.get(warp, 0) | lanes
 
     def _note_uses(self) -> None:
-        """Note the last use of each mbarrier by each warp: nobody asks unless one is invalidated."""
+        """Update the last use of each mbarrier by each warp. This is deferred, as only mbarrier.inval needs it."""
         if not self._fresh:
             return
         numbers = iter(masks_of(np.concatenate([masks for _, _, masks, _, _ in self._fresh])).tolist())
@@ -307,14 +319,17 @@ class CrossOrdering:
         times: NDArray[Any],
         further: Columns | None = None,
     ) -> NDArray[np.bool_]:
-        """Tell for each row whether it knows what lanes of a warp did at a time, or has been shown that."""
+        """Return, per vector clock in `rows`, whether it contains accesses of lanes of a warp, at a time.
+
+        The accesses may be in the usual columns or in `further` ones.
+        """
         held = self._clocks.orders(rows, warps, lanes, times)
         if further is not None:
             held |= further.hold(self._clocks.known, rows, warps, lanes, times)
         return held
 
     def ended(self, place: int, warp: int, lane: int, pc: int) -> None:
-        """Report uses of an mbarrier that nothing orders before its end."""
+        """Report uses of an mbarrier that are not ordered before its mbarrier.inval."""
         rows = self._clocks.rows(np.array([warp]), np.array([lane]))
         self._note_uses()
         for (user, lanes), (time, other_pc) in self._uses.pop(place, {}).items():
@@ -329,9 +344,9 @@ class CrossOrdering:
         self._made.pop(place, None)
 
     def signalled(self, work: AsyncOperations) -> None:
-        """Note work whose mbarrier was initialized without a fence that lets its proxy see it.
+        """Report mbarriers on which operations complete if no proxy fence follows the mbarrier.init.
 
-        Libraries leave that to a barrier of the block, and it works.
+        The severity is note: libraries use a CTA barrier without a proxy fence, which works in practice.
         """
         proxy = work.proxy
         if proxy is None or proxy.one_way:
@@ -359,7 +374,7 @@ class CrossOrdering:
             )
 
     def _unseen(self, proxy: Proxy, threads: list[tuple[int, int, int]]) -> list[bool]:
-        """Tell for mbarriers, each with a warp and lane, whether by what these know a proxy does not see them made."""
+        """Return, per (mbarrier offset, warp, lane), whether the mbarrier.init is not visible to the proxy."""
         _, warps, lanes = np.array(threads).T
         makers, masks, times, _ = np.array([self._made[place] for place, _, _ in threads]).T
         rows = self._clocks.rows(warps, lanes)
@@ -370,11 +385,11 @@ class CrossOrdering:
         return told
 
     def init_columns(self) -> Columns:
-        """Return the columns that say whose initializations one knows of through fence.mbarrier_init."""
+        """Return the columns of mbarrier initializations that `fence.mbarrier_init` makes visible."""
         if self._inits is None:
             self._inits = Columns(self._clocks)
         return self._inits
 
     def init_fence(self, warps: Offsets, masks: Masks) -> None:
-        """Let what the warps know be told by relaxed arrivals too, as far as mbarriers go."""
+        """Allow later relaxed arrivals of lanes to release the mbarrier initializations that happen before now."""
         self._clocks.show(self.init_columns(), warps, masks)

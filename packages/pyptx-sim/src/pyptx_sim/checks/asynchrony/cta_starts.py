@@ -1,9 +1,9 @@
-"""Whether the blocks of a cluster, whose shared memory others use, are known to have started.
+"""`cluster-cta-not-started`: accesses to shared memory of a CTA of the cluster that may not have started.
 
-Blocks of a cluster run together, and need not begin together: before a thread of a block has executed anything, its
-shared memory may not be there. A thread knows that a block has started once it knows of anything that a thread of it
-did, however relaxed: an arrival at a barrier of the cluster or at an mbarrier, a flag, a copy that has landed.
-Manual: "barrier.cluster", "Shared State Space"; CUDA programming guide, "Distributed Shared Memory".
+CTAs of a cluster run together but need not start together. Before a thread of a CTA has executed an instruction, the
+CTA's shared memory may not exist. A thread knows that a CTA has started if it has observed anything that a thread of
+the CTA did, however relaxed: an arrival at a cluster barrier or an mbarrier, a flag, a completed copy. Manual:
+"barrier.cluster", "Shared State Space"; CUDA programming guide, "Distributed Shared Memory".
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _DOES: Final = {"read": "read of", "strong-read": "read of", "write": "write to"
 
 
 class Starts:
-    """Which threads of a wave know which blocks of their cluster, by rank, to have started."""
+    """Per thread of a wave of CTAs: the CTAs of its cluster, by rank, that it knows to have started."""
 
     def __init__(self, view: RunView, report: Report) -> None:
-        """Watch the run behind `view`; every thread knows of its own block."""
+        """Check the run that `view` describes; every thread knows that its own CTA has started."""
         self._view = view
         self._report = report
         self._stride = max(view.shared_stride(), 1)
@@ -44,17 +44,17 @@ class Starts:
         self.next_wave()
 
     def next_wave(self) -> None:
-        """Forget the blocks before."""
+        """Start the next wave of CTAs, in which each thread knows only its own CTA."""
         self._known = self._own.copy()
         self._settled = self._view.cluster_size == 1
-        # By cluster, and phase of a barrier or location in memory; and by item, what its issuers knew of their cluster.
+        # Masks of the CTAs known to have started: by cluster, and barrier phase or location; by item id of operations.
         self._left: dict[tuple[int, object], Masks] = {}
         self._issued: dict[int, list[tuple[int, Masks]]] = {}
 
-    # --- what tells of starts -------------------------------------------------------------------
+    # --- events that pass on known starts -------------------------------------------------------
 
     def _clusters_of(self, threads: Offsets) -> Iterator[tuple[int, Offsets]]:
-        """Yield the clusters of some threads, each with those of its own."""
+        """Yield each cluster with those of `threads` that belong to it."""
         clusters = self._clusters[threads]
         if len(threads) and (clusters == clusters[0]).all():
             yield int(clusters[0]), threads
@@ -63,7 +63,7 @@ class Starts:
             yield cluster, threads[clusters == cluster]
 
     def meet(self, warps: Offsets, masks: Masks, generations: Offsets) -> None:
-        """Let threads that have met, all of one cluster, know what each of them knew."""
+        """Synchronize lanes with equal `generations`, all in one cluster: each then knows the started CTAs of all."""
         if not self._settled:
             found, which = np.unique(generations, return_inverse=True)
             known = self._known.reshape(-1, LANES, self._view.cluster_size)
@@ -73,7 +73,7 @@ class Starts:
             self._settled = bool(known.all())
 
     def _together(self, threads: Offsets) -> Masks:
-        """Return what any of some threads knows."""
+        """Return the mask of the CTAs that any of `threads` knows to have started."""
         return np.asarray(self._known[threads].any(axis=0))
 
     def _learn(self, threads: Offsets, known: Masks) -> None:
@@ -81,7 +81,7 @@ class Starts:
         self._settled = bool(self._known.all())
 
     def leave(self, at: object, threads: Offsets) -> None:
-        """Leave what threads know at a phase of a barrier, or in memory."""
+        """Store the CTAs that threads know to have started, at a barrier phase or a memory location."""
         for cluster, some in () if self._settled else self._clusters_of(threads):
             self._add((cluster, at), self._together(some))
 
@@ -89,26 +89,26 @@ class Starts:
         self._left[key] = self._left[key] | known if key in self._left else known
 
     def take(self, at: object, threads: Offsets) -> None:
-        """Let threads know what was left there by others of their cluster."""
+        """Mark CTAs as started for `threads` if threads of the same cluster have stored them at a phase or location."""
         for cluster, some in () if self._settled else self._clusters_of(threads):
             known = self._left.get((cluster, at))
             if known is not None:
                 self._learn(some, known)
 
     def signalled(self, at: object, warps: Offsets, masks: Masks) -> None:
-        """Leave what lanes know at a phase of a barrier."""
+        """Store the CTAs that arriving lanes know to have started, at a barrier phase."""
         if not self._settled:
             self.leave(at, _threads(warps, masks))
 
     def acquired(self, at: object, warps: Offsets, masks: Masks) -> None:
-        """Take for lanes the knowledge left at a phase of a barrier."""
+        """Mark CTAs as started for waiting lanes, if arriving lanes have stored them at a barrier phase."""
         if not self._settled:
             self.take(at, _threads(warps, masks))
 
     def strong(self, order: Order, space: Space, offsets: Offsets, warps: Offsets, lanes: Offsets) -> None:
-        """Let strong reads of what others have written by strong writes tell of these."""
+        """Pass on which CTAs have started, from strong writes to strong reads of the same location."""
         threads = (warps * LANES + lanes).tolist()
-        accesses = dict.fromkeys(zip(offsets.tolist(), threads, strict=True))  # in the order of the lanes
+        accesses = dict.fromkeys(zip(offsets.tolist(), threads, strict=True))  # accesses in lane order
         for offset, thread in () if self._settled else accesses:
             if order.reads:
                 self.take((space, offset), np.array([thread]))
@@ -116,17 +116,17 @@ class Starts:
                 self.leave((space, offset), np.array([thread]))
 
     def entered(self, work: AsyncOperations, item_ids: NDArray[np.int64]) -> None:
-        """Note what those know who issue work; `item_ids` name its operations in later events."""
+        """Store the CTAs that issuing threads know to have started; `item_ids` name the operations in later events."""
         for item_id in () if self._settled else np.unique(item_ids).tolist():
             issuers = self._clusters_of((work.warps * LANES + work.lanes)[item_ids == item_id])
             self._issued[item_id] = [(cluster, self._together(some)) for cluster, some in issuers]
 
     def completed(self, item_id: int, at: object) -> None:
-        """Leave at a phase what whoever issued work knew."""
+        """Store the CTAs that the threads which issued an operation knew to have started, at an mbarrier phase."""
         for cluster, known in self._issued.pop(item_id, ()):
             self._add((cluster, at), known)
 
-    # --- what needs them ------------------------------------------------------------------------
+    # --- accesses to other CTAs -----------------------------------------------------------------
 
     def accessed(self, kind: AccessKind, offsets: Offsets, warps: Offsets, lanes: Offsets, pc: int) -> None:
         """Check accesses of lanes to shared memory."""
@@ -134,14 +134,14 @@ class Starts:
             self._judge(f"remote {_DOES[kind]}", offsets, warps * LANES + lanes, pc)
 
     def arrived(self, signals: Sequence[Signal], pc: int) -> None:
-        """Check arrivals at mbarriers, and leave the knowledge of the lanes there."""
-        for each in () if self._settled else signals:  # an mbarrier is of one cluster
+        """Check arrivals at mbarriers, and store the CTAs that the arriving lanes know to have started."""
+        for each in () if self._settled else signals:  # an mbarrier belongs to one cluster
             threads = _threads(each.warps, each.masks)
             self._judge("mbarrier.arrive on", np.full(len(threads), each.place), threads, pc)
             self._add((int(self._clusters[threads[0]]), (each.place, each.phase)), self._together(threads))
 
     def issued(self, work: AsyncOperations) -> None:
-        """Judge work that uses shared memory, and mbarriers, of other blocks."""
+        """Check asynchronous accesses to shared memory, and completions on mbarriers, of other CTAs."""
         threads = work.warps * LANES + work.lanes
         for touch in () if self._settled else work.touches:
             if touch.space == "shared":
@@ -166,7 +166,10 @@ class Starts:
     def _check_blocks(
         self, does: Callable[[int], str], blocks: NDArray[Any], warps: Offsets, known: Masks, pc: int
     ) -> None:
-        """Report the first warp that is not ordered after the start of its CTA; `does(i)` describes access i."""
+        """Report the first access to a CTA that is not known to have started; `does(i)` describes access i.
+
+        `known` has a mask of known CTAs per access.
+        """
         bad = np.flatnonzero(~known[np.arange(len(blocks)), blocks % self._view.cluster_size])
         if len(bad):
             first = int(bad[0])
@@ -177,7 +180,7 @@ class Starts:
 
 
 def _threads(warps: Offsets, masks: Masks) -> Offsets:
-    """Return the numbers of lanes of warps, by which `Starts` has them."""
+    """Return the numbers of lanes `masks` of `warps` in the wave: 32 * warp + lane."""
     positions, lanes = np.nonzero(masks)
     threads: Offsets = warps[positions] * LANES + lanes
     return threads

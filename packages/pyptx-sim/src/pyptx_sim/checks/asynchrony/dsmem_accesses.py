@@ -1,4 +1,4 @@
-"""Accesses of warps to the shared memory of other blocks of their cluster, each lane's last one: judged at the end."""
+"""Last access of each lane to the shared memory of each other CTA of its cluster, checked when that CTA exits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """The last accesses to the memory of one block: who made them, when, where, by which instruction; which wrote."""
+    """Last accesses of lanes to the shared memory of one other CTA.
+
+    Access i is by lane `masks[i]` (a bit) of `warps[i]`; `writes[i]` is 1 for a write.
+    """
 
     warps: NDArray[np.int64]
     masks: NDArray[np.int32]
@@ -31,20 +34,20 @@ class Foreign:
 
 
 class ForeignAccesses:
-    """What lanes of a wave have last done in the memory of each block of their cluster but their own."""
+    """Records the last access of each lane of a wave to the shared memory of each other CTA of its cluster."""
 
     def __init__(self, view: RunView, clocks: WarpClocks) -> None:
-        """Begin with nothing."""
+        """Start without accesses."""
         self._view, self._clocks = view, clocks
-        # By warp, block in its cluster, and lane: the time, the offset, the pc, and whether it wrote.
+        # By warp, rank of the accessed CTA, and lane: time, offset, pc, and 1 for a write.
         self._last: NDArray[np.int64] = np.zeros((0, 4), np.int64)
 
     def next_wave(self) -> None:
-        """Forget the warps before."""
+        """Forget the warps of the last wave of CTAs."""
         self._last = self._last[:0]
 
     def enter(self, offsets: Offsets, warps: Offsets, lanes: Offsets, pc: int, *, writes: bool) -> None:
-        """Note which accesses go to the shared memory of other blocks."""
+        """Record those of the accesses that are to shared memory of other CTAs."""
         size = self._view.cluster_size
         if size == 1:
             return
@@ -61,7 +64,7 @@ class ForeignAccesses:
         self._last[(warps * size + blocks[foreign] % size) * LANES + lanes[foreign]] = entries
 
     def by_block(self) -> Iterator[tuple[int, Foreign]]:
-        """Yield the blocks whose memory others have accessed, and these accesses."""
+        """Yield each CTA slot whose shared memory other CTAs have accessed, with these accesses."""
         at = np.flatnonzero(self._last[:, 0])
         pairs, lanes = np.divmod(at, LANES)
         warps, last = pairs // self._view.cluster_size, self._last[at]

@@ -1,4 +1,4 @@
-"""Asynchronous copies that write as threads do, through the generic proxy: other proxies see that behind a fence only.
+"""`cp.async` copies: they write through the generic proxy, so that other proxies need a proxy fence.
 
 Manual: "cp.async", which is performed in the generic proxy; "Async proxy".
 """
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
 
 
 class GenericCopies:
-    """Checks what other proxies read or write where such copies wrote last."""
+    """Checks accesses of other proxies to bytes that a generic asynchronous copy has written last."""
 
     def __init__(self, view: RunView, clocks: WarpClocks, work: AsyncRaces, report: Report) -> None:
-        """Watch the run behind `view`."""
+        """Check the run that `view` describes."""
         self._view = view
         self._clocks = clocks
         self._work = work
         self._report = report
-        self._copies: set[int] = set()  # by instruction
+        self._copies: set[int] = set()  # pcs of generic copies
 
     def issued(self, work: AsyncOperations) -> None:
-        """Record work of groups that writes as threads do."""
+        """Record the pc of operations of async-groups that write through the generic proxy."""
         if work.kind is not None and any(touch.writes and work.proxy_of(touch) is None for touch in work.touches):
             self._copies.add(work.pc)
 
     def judge(self, work: AsyncOperations, touch: AsyncAccess, proxy: Proxy) -> None:
-        """Report what another proxy reads or writes where a copy has written that no fence has shown it."""
+        """Report an access by another proxy to bytes of a copy, without a proxy fence after the wait for the copy."""
         found = self._work.written(touch) if self._copies else None
         if found is None:
             return
@@ -44,7 +44,7 @@ class GenericCopies:
         offsets, pieces, last = offsets[here], pieces[here], last[here]
         owners = touch.owners[pieces]
         rows = self._clocks.rows(work.warps, work.lanes)[owners]
-        # Fences before the wait for a copy do not cover it.
+        # A proxy fence before the wait for a copy does not make the copy visible.
         bad = np.flatnonzero(self._work.unfenced(proxy, touch.space, rows, *self._work.agents.threads_of(last)))
         if len(bad):
             first = int(bad[0])

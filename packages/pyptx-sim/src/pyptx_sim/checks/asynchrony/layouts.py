@@ -1,7 +1,7 @@
-"""Layouts on which those who write and those who read have to agree.
+"""Element layouts (swizzles) on which the writer and the reader of a memory must agree.
 
-Asynchronous work may say by which layout it writes, and by which it reads. Where the two differ, the right elements are
-taken for others.
+An asynchronous access may have a layout. If it differs from the layout with which the bytes were written, the reader
+gets the elements in another order.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Layouts:
-    """Remembers by which layout each instruction has written, and judges by which layouts work reads."""
+    """Records the layouts with which instructions have written, and checks the layouts of asynchronous reads."""
 
     def __init__(
         self,
@@ -27,15 +27,15 @@ class Layouts:
         parts_of: Callable[[AsyncAccess], Iterable[tuple[Shadow, AsyncAccess]]],
         report: Report,
     ) -> None:
-        """Watch the run behind `view`; `parts_of` yields what warps have done where it is touched."""
+        """Check the run that `view` describes; `parts_of` yields the shadows with warps' accesses to the same bytes."""
         self._view = view
         self._work = work
         self._parts_of = parts_of
         self._report = report
-        self._layouts_of: dict[int, AccessLayout | None] = {}  # by pc; None for one that has written by several layouts
+        self._layouts_of: dict[int, AccessLayout | None] = {}  # layouts of writes by pc; None: several
 
     def issued(self, work: AsyncOperations) -> None:
-        """Judge what work reads, and remember what it writes."""
+        """Check the layouts of asynchronous reads, and record those of asynchronous writes."""
         for touch in work.touches:
             if touch.layout is None:
                 continue
@@ -51,14 +51,14 @@ class Layouts:
             if written is None or written == layout:
                 continue
             if self._written_by_warps(touch):
-                return  # a warp may have written it anew since
+                return  # a warp may have rewritten the bytes since
             where = self._view.describe(touch.space, offset)
             message = f"layout mismatch at {where}: written with {written.name}, read with {layout.name}"
             labels = f"read by {layout.user}", f"write by {written.user}"
             self._report(layout.mismatch, message, pc, writer, label=labels[0], other_label=labels[1])
 
     def _written_by_warps(self, touch: AsyncAccess) -> bool:
-        """Tell whether a warp has ever written what is read."""
+        """Return whether a warp has written bytes that `touch` reads."""
         return any(
             shadow.write.touched(shadow.granules(part.offsets, part.size).ravel()) is not None
             for shadow, part in self._parts_of(touch)

@@ -1,6 +1,6 @@
-"""The bytes of valid mbarriers, which only instructions of mbarriers may touch.
+"""`mbarrier-as-data`: accesses to bytes of a live mbarrier by instructions that are not mbarrier operations.
 
-Manual: "mbarrier.inval": the memory of an mbarrier serves no other purpose before it is invalidated.
+Manual: "mbarrier.inval": the memory of an mbarrier must not be used for another purpose before it is invalidated.
 """
 
 from __future__ import annotations
@@ -19,29 +19,30 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.asynchrony.async_races import Report
     from pyptx_sim.observer import AccessKind, AsyncAccess, AsyncOperations, Offsets, RunView
 
-_BYTES = 8  # of an mbarrier, which lies at a multiple of them
+_BYTES = 8  # size and alignment of an mbarrier in bytes
 
 
 class MbarrierBytes:
-    """Where valid mbarriers lie in shared memory, and who reads or writes there as if it were data."""
+    """Locations of live mbarriers in shared memory; reports reads and writes of these bytes as data."""
 
     def __init__(self, view: RunView, report: Report) -> None:
-        """Watch the run behind `view`."""
+        """Check the run that `view` describes."""
         self._view = view
         self._report = report
-        self._made: dict[int, int] = {}  # by place: the pc
-        self._pages = Pages(view.arena_size("shared"))  # where there are any
-        self._valid: NDArray[np.bool_] | None = None  # by place, in mbarriers
-        self._near: NDArray[np.bool_] = np.zeros(0, np.bool_)  # by place, in the widest accesses: whether any began
+        self._made: dict[int, int] = {}  # pc of mbarrier.init, by mbarrier offset
+        self._pages = Pages(view.arena_size("shared"))  # pages with any mbarrier
+        self._valid: NDArray[np.bool_] | None = None  # per 8 bytes: whether they are a live mbarrier
+        # per 16 bytes (widest access): whether an mbarrier was initialized there
+        self._near: NDArray[np.bool_] = np.zeros(0, np.bool_)
 
     def next_wave(self) -> None:
-        """Forget the mbarriers of the warps before."""
+        """Forget the mbarriers of the last wave of CTAs."""
         self._made.clear()
         self._pages.clear()
         self._valid = None
 
     def made(self, place: int, pc: int) -> None:
-        """Note that an mbarrier begins."""
+        """Record an mbarrier.init."""
         if self._valid is None:
             self._valid = np.zeros(-(-self._view.arena_size("shared") // _BYTES), np.bool_)
             self._near = np.zeros(-(-self._view.arena_size("shared") // WIDEST_ACCESS), np.bool_)
@@ -51,17 +52,17 @@ class MbarrierBytes:
         self._valid[place // _BYTES] = True
 
     def ended(self, place: int) -> None:
-        """Note that an mbarrier ends."""
+        """Record an mbarrier.inval."""
         if self._valid is not None and self._made.pop(place, None) is not None:
             self._valid[place // _BYTES] = False
 
     def accessed(self, kind: AccessKind, offsets: Offsets, size: int, warps: Offsets, pc: int) -> None:
-        """Judge accesses of shared memory."""
+        """Report accesses of warps to bytes of live mbarriers."""
         does = "read of" if kind in {"read", "strong-read"} else "write to"
         self._judge(does, offsets, size, warps, pc)
 
     def issued(self, work: AsyncOperations, touch: AsyncAccess) -> None:
-        """Judge what asynchronous work reads or writes in shared memory."""
+        """Report asynchronous accesses to bytes of live mbarriers."""
         if self._pages.misses(touch.offsets, touch.size):
             return
         does = "asynchronous write to" if touch.writes else "asynchronous read of"

@@ -1,8 +1,8 @@
-"""Proxies that are fenced one way: what they have been shown of what warps wrote through the generic one.
+"""Unidirectional proxy fences: visibility of generic writes to reads through a proxy (`tensormap`, for example).
 
-A write reaches what is read through such a proxy by a release behind the write, an order between the two threads, and
-an acquire of the bytes before the reading is issued, by its thread or by one that is ordered before it. Manual:
-"membar, fence", uni-directional proxy fences.
+A generic write is visible to a read through such a proxy if three operations follow one another in happens-before
+order: a release to the proxy after the write, an acquire of the bytes, and the issue of the read. Manual: "membar,
+fence", uni-directional proxy fences.
 """
 
 from __future__ import annotations
@@ -29,43 +29,43 @@ if TYPE_CHECKING:
     from pyptx_sim.extension import Proxy
     from pyptx_sim.observer import AsyncAccess, AsyncOperations, Masks, Offsets, RunView, Space
 
-# Of lanes that acquire the same bytes again and again, so many times are kept.
+# Number of acquires of the same bytes by the same lanes that are kept.
 _KEPT: Final = 8
 
 
 class _Acquired(NamedTuple):
-    """When lanes have acquired, and what each of them then knew of releases."""
+    """Acquire by lanes of a warp: its time, and the lanes' vector clock, which contains releases to the proxy."""
 
     time: int
     known: Clock
 
 
 _Acquisitions: TypeAlias = "dict[tuple[int, int], deque[_Acquired]]"
-"""Those of the same bytes, by warp and lanes."""
+"""Acquires of the same bytes, by warp and lane mask."""
 
 
 class OneWayProxies:
-    """Releases to proxies that are fenced one way, and acquisitions for them, by the warps of a wave."""
+    """Releases to unidirectional proxies, and acquires from them, by the warps of a wave of CTAs."""
 
     def __init__(self, view: RunView, clocks: WarpClocks, report: Report) -> None:
-        """Watch the run behind `view`."""
+        """Check the run that `view` describes."""
         self._view = view
         self._clocks = clocks
         self._report = report
         self._released: dict[Proxy, Columns] = {}
-        # By the first byte and the size of what was acquired.
+        # Acquires by offset and size of the acquired bytes.
         self._acquired: dict[tuple[Proxy, Space], dict[tuple[int, int], _Acquisitions]] = {}
 
     def next_wave(self) -> None:
-        """Forget the warps before."""
+        """Forget the acquires by warps of the last wave of CTAs."""
         self._acquired.clear()
 
     def released(self, proxy: Proxy, warps: Offsets, masks: Masks) -> None:
-        """Let a proxy see what lanes of `warps` know of the generic one."""
+        """Record a release to a proxy, by lanes of `warps`, of generic accesses that happen before it."""
         self._clocks.show(self._columns(proxy), warps, masks)
 
     def acquired(self, proxy: Proxy, space: Space, place: int, size: int, warps: Offsets, masks: Masks) -> None:
-        """Note what releases lanes of `warps` know of where they acquire `size` bytes for a proxy."""
+        """Record an acquire of `size` bytes at offset `place` from a proxy, by lanes of `warps`."""
         acquired = self._acquired.setdefault((proxy, space), {}).setdefault((place, size), {})
         for warp, mask, known in known_alike(self._clocks, warps, masks):
             lanes = int(masks_of(mask[None])[0])
@@ -73,7 +73,7 @@ class OneWayProxies:
             times.append(_Acquired(int(self._clocks.now[warp]), known))
 
     def judge(self, work: AsyncOperations, touch: AsyncAccess, proxy: Proxy, shadow: Shadow, first_warp: int) -> None:
-        """Judge what work reads through a proxy against writes of it."""
+        """Report operations that read bytes through a proxy to which the last write of the bytes is not visible."""
         granules = shadow.granules(touch.offsets, touch.size)
         at = granules.reshape(-1)
         last = shadow.write.touched(at)
@@ -103,7 +103,10 @@ class OneWayProxies:
         last: NDArray[np.int32],
         first_warp: int,
     ) -> NDArray[np.bool_]:
-        """Tell which of the `last` writes, of a granule at each of `places`, a proxy sees when a thread issues work."""
+        """Return, per write in `last`, whether it is visible to the proxy when `thread` issues an operation.
+
+        Write i is to the shadow granule at offset `places[i]`.
+        """
         seen = np.zeros(len(last), np.bool_)
         for (place, size), acquired in self._acquired.get((proxy, space), {}).items():
             here = np.flatnonzero((places >= place) & (places + granule <= place + size))
@@ -112,7 +115,7 @@ class OneWayProxies:
         return seen
 
     def _before(self, acquired: _Acquisitions, warp: int, lane: int) -> Iterator[Clock]:
-        """Yield what lanes knew that acquired something before what a thread does now, itself among them."""
+        """Yield the vector clocks of acquires that happen before the next operation of a thread, its own included."""
         row, mine = self._clocks.rows(np.array([warp]), np.array([lane])), bits_of(np.array([lane]))
         for (other, lanes), times in acquired.items():
             bits = BITS[lanes_in(lanes)]
@@ -134,12 +137,12 @@ class OneWayProxies:
         last: NDArray[np.int32],
         first_warp: int,
     ) -> None:
-        """Mark which of the writes were released to a proxy, as somebody knew."""
+        """Set `seen` for writes whose release to the proxy is in the vector clock `known` of an acquire."""
         columns, writers = self._columns(proxy), last[here, WARP].astype(np.int64) - first_warp
         wide = np.zeros((1, self._clocks.known.shape[1]), np.int32)
         wide[0, : len(known)] = known
         row, others = np.zeros(len(here), np.int64), np.maximum(writers, 0)
-        # What an earlier wave wrote is released, or nobody can know.
+        # Writes of earlier waves count as released: the clocks of later waves do not contain releases to a proxy.
         seen[here] |= (writers < 0) | columns.hold(wide, row, others, last[here, MASK], last[here, TIME])
 
     def _tell(

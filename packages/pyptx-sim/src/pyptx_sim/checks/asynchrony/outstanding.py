@@ -1,4 +1,4 @@
-"""Work of warps that no wait has covered, in the order in which it was issued."""
+"""Asynchronous operations of warps that no wait has covered yet, in the order of their issue."""
 
 from __future__ import annotations
 
@@ -13,19 +13,22 @@ if TYPE_CHECKING:
 
     from pyptx_sim.observer import Masks, Offsets
 
-_NONE: Final = -1  # the group of a lane that has not issued a piece of work
+_NONE: Final = -1  # group of a lane that has issued no operation of a piece
 
 
 class Outstanding:
-    """Pieces of work, each with its column, its clock, the groups of the lanes that issued it, and the last group."""
+    """Pieces of asynchronous operations: clock column and clock of their operation queue, and group index per lane.
+
+    A piece is the operations of one warp with one item id. `_last` is its highest group index.
+    """
 
     def __init__(self) -> None:
-        """Begin without any."""
+        """Start without pieces."""
         self._columns: NDArray[np.int64] = np.zeros(0, np.int64)
         self._clocks: NDArray[np.int32] = np.zeros(0, np.int32)
         self._groups: NDArray[np.int64] = np.zeros((0, WARP), np.int64)
         self._last: NDArray[np.int64] = np.zeros(0, np.int64)
-        self._fresh: list[tuple[NDArray[Any], ...]] = []  # such columns, not yet there: most are asked for together
+        self._fresh: list[tuple[NDArray[Any], ...]] = []  # pieces that `_gather` appends to the arrays above
 
     def add(
         self,
@@ -35,20 +38,24 @@ class Outstanding:
         lanes: Offsets,
         groups: NDArray[np.int64],
     ) -> None:
-        """Add pieces; `lanes[i]` has issued a part of number `pieces[i]`, in group `groups[i]`."""
+        """Add pieces; lane `lanes[i]` has issued an operation of piece `pieces[i]`, in its group `groups[i]`."""
         fresh = np.full((len(columns), WARP), _NONE)
         fresh[pieces, lanes] = groups
         self._fresh.append((columns, clocks, fresh, fresh.max(axis=1)))
 
     def _gather(self) -> None:
-        """Put what is fresh behind the rest."""
+        """Append new pieces to the arrays."""
         if self._fresh:
             tables = zip((self._columns, self._clocks, self._groups, self._last), *self._fresh, strict=True)
             self._columns, self._clocks, self._groups, self._last = (np.concatenate(each) for each in tables)
             self._fresh.clear()
 
     def judged(self, columns: Offsets, below: NDArray[np.int64]) -> Waited:
-        """Return what there is of different columns, for a wait of each: groups `below` those are over, by lane."""
+        """Return the pieces in the operation queues `columns`, all distinct, and which of them waits complete.
+
+        Wait i is on queue `columns[i]`, and completes the groups of lane j below index `below[i, j]`. A piece is the
+        operations of one warp and item id.
+        """
         self._gather()
         places = np.full(int(max(self._columns.max(initial=0), columns.max(initial=0))) + 1, -1)
         places[columns] = np.arange(len(columns))
@@ -61,44 +68,50 @@ class Outstanding:
         return Waited(self, pieces, where, over)
 
     def clocks(self, pieces: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Return the clocks of pieces."""
+        """Return the clock in its operation queue of each piece (operations of one warp and item id)."""
         return self._clocks[pieces]
 
     def outstanding(self, pieces: NDArray[np.int64], below: NDArray[np.int64]) -> Masks:
-        """Return which lanes have issued pieces in groups not `below` those of their warps."""
+        """Return, per piece and lane, whether the lane's group in it stays outstanding after a wait.
+
+        The wait completes groups below `below` of the piece and lane.
+        """
         later: Masks = self._groups[pieces] >= below
         return later
 
     def drop(self, pieces: NDArray[np.int64] | NDArray[np.bool_]) -> None:
-        """Forget pieces."""
+        """Forget pieces of operations, given by indices or as a mask."""
         stays = np.ones(len(self._columns), np.bool_)
         stays[pieces] = False
         self._columns, self._clocks = self._columns[stays], self._clocks[stays]
         self._groups, self._last = self._groups[stays], self._last[stays]
 
     def drop_known(self, first: int, known: NDArray[np.int32]) -> None:
-        """Forget what is known of all columns from `first` on."""
+        """Forget the pieces of operations up to clock `known[i]` in the operation queue with column `first + i`."""
         self._gather()
         self.drop(self._clocks <= known[self._columns - first])
 
 
 class Waited:
-    """What waits find: `pieces`, of the wait of number `where[i]`, and which of them are over."""
+    """Result of waits: `pieces[i]` is in the operation queue of wait `where[i]`; `over[i]`: it is complete."""
 
     def __init__(
         self, work: Outstanding, pieces: NDArray[np.int64], where: NDArray[np.int64], over: NDArray[np.bool_]
     ) -> None:
-        """Keep it."""
+        """Store the result of waits for the operations `work`."""
         self._work, self._pieces, self._where, self._over = work, pieces, where, over
 
     def clocks(self, now: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return up to which clock work is over for each wait, where `now` are the last ones."""
+        """Return, per wait, the clock up to which its operation queue is complete; `now` are the last clocks."""
         clocks, left = now.copy(), np.flatnonzero(~self._over)[::-1]
-        clocks[self._where[left]] = self._work.clocks(self._pieces[left]) - 1  # the first, which comes last, counts
+        clocks[self._where[left]] = self._work.clocks(self._pieces[left]) - 1  # reversed: the first incomplete one wins
         return clocks
 
     def clocks_of_lanes(self, now: NDArray[np.int32], below: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Return the same for each lane by itself, `[waits, 32]`: groups `below` those are over."""
+        """Return, per wait and lane, the clock up to which the lane's own operations are complete, `[waits, 32]`.
+
+        `now` are the last clocks of the operation queues. Wait i completes the groups of lane j below `below[i, j]`.
+        """
         clocks, left = np.repeat(self.clocks(now)[:, None], WARP, axis=1), np.flatnonzero(~self._over)
         first = left[np.unique(self._where[left], return_index=True)[1]]
         alike = self._work.outstanding(self._pieces[first], below[self._where[first]]).all(axis=1)
@@ -114,5 +127,5 @@ class Waited:
         return clocks
 
     def drop(self) -> None:
-        """Forget what is over."""
+        """Forget the pieces of operations that are complete."""
         self._work.drop(self._pieces[self._over])

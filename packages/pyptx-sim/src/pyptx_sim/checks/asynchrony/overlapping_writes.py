@@ -1,4 +1,4 @@
-"""Operations of one piece of asynchronous work that write the same bytes: nothing orders them among each other."""
+"""Races between asynchronous operations of one instruction that write the same bytes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def check_overlap(view: RunView, work: AsyncOperations, report: Report) -> None:
-    """Report operations that write the same bytes, but for copies of the same bytes to them: whichever comes last."""
+    """Report operations of `work` that write the same bytes, unless both copy the same source bytes."""
     if len(work.warps) < 2:
         return
     sources = [touch for touch in work.touches if not touch.writes]
@@ -27,9 +27,9 @@ def check_overlap(view: RunView, work: AsyncOperations, report: Report) -> None:
 
 
 def _first_rivals(touch: AsyncAccess, sources: list[AsyncAccess]) -> tuple[int, int] | None:
-    """Return two pieces of different operations that lie at one place, and come from two; None if there are none."""
+    """Return two accesses of different operations to one destination, from different sources; None without any."""
     offsets = touch.offsets
-    if rises(offsets) or rises(np.sort(offsets)):  # which is faster than to sort by them
+    if rises(offsets) or rises(np.sort(offsets)):  # faster than argsort
         return None
     order = offsets.argsort(kind="stable")
     one, other = order[:-1], order[1:]

@@ -1,10 +1,10 @@
-"""What arrivals leave at phases of mbarriers, and at the barriers of clusters, for those who wait there.
+"""Release clocks at the phases of mbarriers and of cluster barriers, and waits that acquire them.
 
-An arrival releases, and a wait acquires, to the scope that each names: the block where none is named. Where one of the
-two scopes does not hold the other thread, a wait still knows that accesses before the arrival are over (manual:
-"mbarrier.test_wait / mbarrier.try_wait", what comes behind a wait is not visible to what came before the arrivals), and
-that asynchronous work is done which the arriving thread had waited for; but not that it sees what was written.
-What `.relaxed` arrivals leave, and `.relaxed` waits take, is for `relaxed` to say.
+An arrival releases, and a wait acquires, with the scope that it names (`.cta` if none). If one of the scopes does not
+include the other thread, the wait orders only completion: accesses before the arrival are complete (manual:
+"mbarrier.test_wait / mbarrier.try_wait": accesses after a wait are not visible to accesses before the arrivals), and so
+are asynchronous operations that the arriving thread had waited for. Writes need not be visible then. `relaxed` handles
+`.relaxed` arrivals and waits.
 """
 
 from __future__ import annotations
@@ -24,24 +24,25 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.race.columns import Clock
     from pyptx_sim.observer import Masks, Offsets, Signal
 
-# Who has arrived: warps of the mbarrier's own block; of others with a scope that holds the cluster, or only the block.
-# Of what is no mbarrier, those that have released to their block alone are by the number of the block.
+# Keys of the release clocks at a phase, by the arriving thread: `_NEAR` in the mbarrier's CTA; in another CTA, `_FAR`
+# with a scope that includes the cluster, and `_APART` with scope `.cta`. At barriers other than mbarriers, releases
+# with scope `.cta` have the CTA slot as key.
 _NEAR: Final = -1
 _FAR: Final = -2
 _APART: Final = -3
-_TOLD: Final = -4  # whoever waits takes all of it in, whoever has arrived
+_TOLD: Final = -4  # clocks that every wait acquires, whatever the scopes
 
-_AT_ONCE: Final = 64  # phases at which what is told is put together at a time
+_AT_ONCE: Final = 64  # phases whose release clocks are computed together
 
 Sides: TypeAlias = "Mapping[int, Clock]"
-"""What has been left at a phase, by who has left it."""
+"""Release clocks at a phase, by key: `_NEAR`, `_FAR`, `_APART` or `_TOLD`, or a CTA slot."""
 
 
 class Phases:
-    """The phases of a wave's barriers; -1 and below are no mbarriers, and belong to no block."""
+    """Phases of the mbarriers and barriers of a wave of CTAs; a negative `place` is not an mbarrier."""
 
     def __init__(self, clocks: WarpClocks, warps_per_cta: int, stride: int) -> None:
-        """Begin with nobody arrived; `stride` is that of the blocks' shared memory."""
+        """Start without arrivals; `stride` is the distance between the shared memories of two CTAs in bytes."""
         self._clocks = clocks
         self._warps_per_cta = warps_per_cta
         self._stride = max(stride, 1)
@@ -49,20 +50,20 @@ class Phases:
         self._over: Columns | None = None
 
     def next_wave(self) -> None:
-        """Forget the warps before."""
+        """Forget the phases of the last wave of CTAs."""
         self._left.clear()
 
     @property
     def over(self) -> Columns | None:
-        """The columns of what one knows to be over, whether or not one sees what it wrote; None if nobody asks."""
+        """Clock columns for accesses that are complete but may be invisible; None before the first use."""
         return self._over
 
     def at(self, place: int, phase: int, side: int = _NEAR) -> Clock:
-        """Return what has been left at a phase, to be added to."""
-        if (place, phase) not in self._left:  # who sees a phase complete sees all earlier ones so
+        """Return the release clock with key `side` at a phase, to be modified."""
+        if (place, phase) not in self._left:  # a wait for a phase acquires all earlier phases as well
             before = self._left.get((place, phase - 1), {})
             self._left[place, phase] = {side: known.copy() for side, known in before.items()}
-            self._left.pop((place, phase - 2), None)  # nobody can ask for it any more
+            self._left.pop((place, phase - 2), None)  # no thread waits for that phase any more
         sides = self._left[place, phase]
         known, columns = sides.get(side), self._clocks.known.shape[1]
         if known is None or len(known) < columns:
@@ -72,7 +73,7 @@ class Phases:
         return known
 
     def signal(self, place: int, phase: int, warps: Offsets, masks: Masks, scope: str) -> None:
-        """Leave what lanes know and have done at a phase."""
+        """Release the clocks of arriving lanes to a phase."""
         near = self._near(place, warps)
         if near.all():
             self._add(place, phase, _NEAR, self._clocks.told(warps, masks))
@@ -82,14 +83,15 @@ class Phases:
                 self._add(place, phase, side, self._clocks.told(warps[there], masks[there]))
 
     def signal_together(self, signals: Sequence[Signal], scope: str) -> None:
-        """Leave what lanes know and have done at phases of mbarriers, different threads at each."""
+        """Release the clocks of arriving lanes to several mbarrier phases; no thread arrives at two of them."""
         far = _FAR if scope == "cluster" else _APART
         for first in range(0, len(signals), _AT_ONCE):
             some = signals[first : first + _AT_ONCE]
             which = np.repeat(np.arange(len(some)), [len(each.warps) for each in some])
             warps, masks = (np.concatenate([getattr(each, name) for each in some]) for name in ("warps", "masks"))
             homes = np.array([each.place for each in some]) // self._stride
-            sides = 2 * which + (warps // self._warps_per_cta != homes[which])  # near, then far, of one after the other
+            # two numbers per phase: even for warps of the mbarrier's CTA, odd for warps of other CTAs
+            sides = 2 * which + (warps // self._warps_per_cta != homes[which])
             order = np.argsort(sides, kind="stable")
             found, told = self._clocks.told_by_each(warps[order], masks[order], sides[order])
             for side, each in zip(found.tolist(), told, strict=True):
@@ -97,11 +99,11 @@ class Phases:
                 self._add(at.place, at.phase, far if side & 1 else _NEAR, each)
 
     def _add(self, place: int, phase: int, side: int, told: Clock) -> None:
-        left = self.at(place, phase, side)  # telling may have made columns
+        left = self.at(place, phase, side)  # has every clock column, even those added for `told`
         np.maximum(left[: len(told)], told, out=left[: len(told)])
 
     def leave(self, place: int, phase: int, warp: int, told: Clock, *, reaches: bool) -> None:
-        """Leave at a phase what a warp tells, to the cluster, or, if not so far `reaches`, to its block."""
+        """Release clock `told` of a warp to a phase; `reaches`: for the whole cluster, otherwise for the warp's CTA."""
         near = bool(self._near(place, np.array([warp]))[0])
         side = _FAR if reaches else _APART
         if near:
@@ -109,11 +111,11 @@ class Phases:
         self._add(place, phase, side, told)
 
     def tell(self, place: int, phase: int, told: Clock) -> None:
-        """Leave at a phase what all who wait there take in."""
+        """Release clock `told` to a phase, so that every wait acquires it whatever the scopes."""
         self._add(place, phase, _TOLD, told)
 
     def signal_some(self, place: int, phase: int, warps: Offsets, masks: Masks, columns: Columns) -> None:
-        """Leave at a phase only what the lanes know in some columns."""
+        """Release only the components `columns` of the clocks of arriving lanes to a phase."""
         chosen = columns.all(self._clocks.own)
         known, left = self._clocks.known_by(warps, masks), self.at(place, phase)
         left[chosen] = np.maximum(left[chosen], known[:, chosen].max(axis=0))
@@ -125,15 +127,18 @@ class Phases:
         return near
 
     def acquire(self, place: int, phase: int, warps: Offsets, masks: Masks, scope: str) -> None:
-        """Let lanes know what was left at a phase, as far as the scopes of both sides reach."""
+        """Acquire the release clocks of a phase in waiting lanes, as far as the scopes of both sides allow."""
         self.learn(self.left(place, phase), warps, masks, reaches=scope == "cluster")
 
     def left(self, place: int, phase: int) -> Sides:
-        """Return what has been left at a phase; of one that is complete, that stays as it is."""
+        """Return the release clocks of a phase by key; those of a completed phase do not change."""
         return self._left.get((place, phase), {})
 
     def learn(self, sides: Sides, warps: Offsets, masks: Masks, *, reaches: bool) -> None:
-        """Let lanes know what was left, from the whole cluster, or, if not so far `reaches`, from their block."""
+        """Acquire release clocks in waiting lanes; `reaches`: the wait's scope includes the cluster.
+
+        Clocks whose scope, or that of the wait, does not include the other thread only order completion.
+        """
         for side, told in sorted(sides.items(), reverse=True):
             if side in {_NEAR, _TOLD} or (side == _FAR and reaches):
                 self._clocks.learn(warps, masks, told)
@@ -145,7 +150,7 @@ class Phases:
                 self._clocks.learn(warps[~own], masks[~own], self._ended(told))
 
     def _ended(self, told: Clock) -> Clock:
-        """Return what one knows of others whose writes one may not see: that it is over."""
+        """Return the part of a release clock that orders completion only: columns `over`, and async operations."""
         clocks = self._clocks
         if self._over is None:
             self._over = Columns(clocks)

@@ -1,12 +1,12 @@
-"""What arrivals and waits order that are `.relaxed`: nothing by themselves, but with fences beside them.
+"""Fences with `.relaxed` arrivals and waits, which order nothing by themselves.
 
-A relaxed arrival is a strong write, and a relaxed wait a strong read of it. So a fence in front of the arrival releases
-what the thread knew there, and a fence behind the wait acquires it, each to its own scope (manual: "Memory Consistency
-Model", "Release and Acquire Patterns"). `fence.mbarrier_init` releases initialized mbarriers alone.
+A relaxed arrival is a strong write, and a relaxed wait is a strong read of it. So a fence before the arrival releases
+the accesses of its thread, and a fence after the wait acquires them, each with its own scope (manual: "Memory
+Consistency Model", "Release and Acquire Patterns"). `fence.mbarrier_init` releases mbarrier initializations only.
 
-Fences of asynchronous work order the work of some kinds, and no memory: what was issued or waited for before one in
-front of the arrival comes before what is issued behind one that stands behind the wait. A wait that acquires needs none
-for what it takes in.
+Fences such as `tcgen05.fence` order asynchronous operations of some kinds, not memory accesses. Operations that were
+issued, or waited for, before such a fence and a later arrival precede operations that are issued after the wait and
+such a fence. A wait that acquires needs no such fence.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _CLUSTER: Final = level_of("cluster")
 
 @dataclass(frozen=True, slots=True)
 class _Wait:
-    """A relaxed wait: what was left where it waited, how wide its scope is, and which instruction it is."""
+    """Relaxed wait: release clocks of its phase by key, the level of its scope, and its pc."""
 
     left: Sides
     level: int
@@ -50,27 +50,27 @@ class _Wait:
 
 
 _Heard: TypeAlias = "dict[tuple[int, int], _Wait]"
-"""The waits of a thread, by place and phase, that no fence wide enough has come behind."""
+"""Relaxed waits of a thread, by mbarrier offset and phase, that no fence of at least their scope has followed."""
 
 
 class Relaxed:
-    """What fences order around the relaxed arrivals and waits of a wave."""
+    """Order of accesses by fences around the relaxed arrivals and waits of a wave of CTAs."""
 
     def __init__(
         self, clocks: WarpClocks, messages: ReleaseClocks, phases: Phases, agents: AsyncClocks, seen: SeenPhases
     ) -> None:
-        """Begin without any."""
+        """Start without fences, arrivals and waits."""
         self._clocks = clocks
         self._messages = messages
         self._phases = phases
         self._agents = agents
         self._seen = seen
-        self._heard: dict[tuple[int, int], _Heard] = {}  # by warp and lane
-        self._before: dict[tuple[GroupKind, ...], dict[int, Snapshots]] = {}  # by warp
-        self._arrived: dict[int, dict[int, tuple[int, int]]] = {}  # by warp and place: when, and by which instruction
+        self._heard: dict[tuple[int, int], _Heard] = {}  # relaxed waits by warp and lane
+        self._before: dict[tuple[GroupKind, ...], dict[int, Snapshots]] = {}  # clocks at fences of operations, by warp
+        self._arrived: dict[int, dict[int, tuple[int, int]]] = {}  # time and pc by warp and mbarrier offset
 
     def next_wave(self) -> None:
-        """Forget the warps before."""
+        """Forget the warps of the last wave of CTAs."""
         self._heard.clear()
         self._before.clear()
         self._arrived.clear()
@@ -78,7 +78,7 @@ class Relaxed:
     # --- arrivals and waits ---------------------------------------------------------------------
 
     def arrive(self, place: int, phase: int, warps: Offsets, masks: Masks, scope: str, pc: int) -> None:
-        """Leave at a phase what lanes have released by fences in front."""
+        """Release to a phase the clocks of earlier fences of the lanes that arrive with `.relaxed`."""
         level = level_of(scope)
         for warp, mask in zip(warps.tolist(), masks, strict=True):
             self._arrived.setdefault(warp, {})[place] = int(self._clocks.now[warp]), pc
@@ -90,17 +90,17 @@ class Relaxed:
                     self._phases.tell(place, phase, self._of_work(kinds, known))
 
     def wait(self, place: int, phase: int, warps: Offsets, masks: Masks, scope: str, pc: int) -> None:
-        """Note that lanes have seen a phase complete, and know nothing by that."""
+        """Record that lanes have observed, with a relaxed wait, that a phase is complete, without acquiring it."""
         wait = _Wait(self._phases.left(place, phase), level_of(scope), pc)
         for thread in _threads(warps, masks) if wait.left else ():
             heard = self._heard.setdefault(thread, {})
-            heard.pop((place, phase - 1), None)  # a phase tells of all before it
+            heard.pop((place, phase - 1), None)  # a phase includes all earlier ones
             heard[place, phase] = wait
 
     # --- fences ---------------------------------------------------------------------------------
 
     def fence(self, warps: Offsets, masks: Masks, scope: str) -> None:
-        """Let lanes learn what they have heard by waits in front."""
+        """Acquire, by a fence of lanes, the phases that they have observed with relaxed waits."""
         level = level_of(scope)
         for thread in _threads(warps, masks) if self._heard else ():
             heard = self._heard.get(thread, {})
@@ -110,14 +110,14 @@ class Relaxed:
                     del heard[key]
 
     def before(self, kinds: tuple[GroupKind, ...], warps: Offsets, masks: Masks) -> None:
-        """Let relaxed arrivals tell of the work of some kinds up to here."""
+        """Record the clocks of lanes at a fence of operations of `kinds`; later relaxed arrivals release them."""
         kept = self._before.setdefault(kinds, {})
         for warp, mask, known in known_alike(self._clocks, warps, masks):
             kept.setdefault(warp, Snapshots()).take(mask, known, int(self._clocks.now[warp]))
         self._clocks.now[warps] += 1
 
     def after(self, kinds: tuple[GroupKind, ...], warps: Offsets, masks: Masks) -> None:
-        """Let lanes learn of the work of some kinds what they have heard."""
+        """Order lanes after operations of `kinds` that were released to phases of their earlier relaxed waits."""
         for thread in _threads(warps, masks) if self._heard else ():
             for wait in self._heard.get(thread, {}).values():
                 for told in wait.left.values():
@@ -126,7 +126,7 @@ class Relaxed:
     # --- reasons --------------------------------------------------------------------------------
 
     def why(self, me: Racer, other: Racer, place: Callable[[int], object]) -> str:
-        """Return why a relaxed arrive or wait does not order two threads; empty if there is none."""
+        """Return why a relaxed arrive or wait does not order two threads; empty if this is not the reason."""
         for (warp, lane), heard in self._heard.items():
             for wait in heard.values() if warp == me.warp and me.has(lane) else ():
                 if any(self._tells(told, other) for told in wait.left.values()):
@@ -143,7 +143,7 @@ class Relaxed:
         return bool(self._clocks.own.hold(whole, *entry)[0])
 
     def _of_work(self, kinds: Iterable[GroupKind], told: Clock) -> Clock:
-        """Return what somebody tells of work: what is over, and what has been issued."""
+        """Return the part of a release clock that orders operations of `kinds`: the completed and the issued ones."""
         issued = self._agents.issued_columns()
         to, own = issued.all(self._clocks.own), self._clocks.own.all(self._clocks.own)
         whole = np.zeros(self._clocks.known.shape[1], np.int32)
@@ -161,6 +161,6 @@ def _threads(warps: Offsets, masks: Masks) -> Iterator[tuple[int, int]]:
 
 
 def _alone(thread: tuple[int, int]) -> tuple[Offsets, NDArray[np.bool_]]:
-    """Return a thread as warps and masks."""
+    """Return a thread as an array of its warp and a mask of its lane."""
     warp, lane = thread
     return np.array([warp]), np.arange(LANES)[None] == lane

@@ -1,4 +1,4 @@
-"""Phases of mbarriers that warps have seen complete, for the reason of a finding: a wait may return at once."""
+"""Mbarrier phases that warps have observed complete, for the note that a wait returned immediately."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pyptx_sim.checks.race.lane_masks import masks_of
 if TYPE_CHECKING:
     from pyptx_sim.observer import Masks, Offsets
 
-# So many waits are gathered before they are entered by thread: most launches end before that.
+# Number of waits that are collected before they are recorded by thread; most launches have fewer.
 _FRESH: Final = 1 << 12
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A phase of an mbarrier that a wait of some lanes of a warp saw complete; `old`: each of them had seen it."""
+    """Mbarrier phase that a wait of some lanes of a warp observed; `old`: each lane had observed it before."""
 
     phase: int
     pc: int
@@ -25,28 +25,28 @@ class Seen:
 
 
 class SeenPhases:
-    """The last phases that the threads of a wave have seen."""
+    """Last mbarrier phases that the threads of a wave of CTAs have observed complete."""
 
     def __init__(self) -> None:
-        """Begin without any."""
-        self._seen: dict[tuple[int, int], list[Seen]] = {}  # by place of an mbarrier and warp, of different lanes each
-        self._latest: dict[int, list[Seen]] = {}  # by warp
-        self._fresh: list[tuple[int, int, list[int], list[int], int]] = []  # waits, not yet there
+        """Start without phases."""
+        self._seen: dict[tuple[int, int], list[Seen]] = {}  # observed phases, by mbarrier offset and warp
+        self._latest: dict[int, list[Seen]] = {}  # observed phases, by warp
+        self._fresh: list[tuple[int, int, list[int], list[int], int]] = []  # waits that are not yet recorded by thread
 
     def next_wave(self) -> None:
-        """Forget the warps before."""
+        """Forget the phases that warps of the last wave of CTAs have observed."""
         self._fresh.clear()
         self._seen.clear()
         self._latest.clear()
 
     def acquired(self, place: int, phase: int, warps: Offsets, masks: Masks, pc: int) -> None:
-        """Record a phase of an mbarrier that lanes of warps have seen."""
+        """Record a phase of an mbarrier that lanes of warps have observed complete."""
         self._fresh.append((place, phase, warps.tolist(), masks_of(masks).tolist(), pc))
         if len(self._fresh) > _FRESH:
             self._enter()
 
     def _enter(self) -> None:
-        """Enter fresh waits."""
+        """Record the collected waits by thread."""
         for place, phase, warps, masks, pc in self._fresh:
             for warp, lanes in zip(warps, masks, strict=True):
                 before = self._seen.get((place, warp), [])
@@ -59,23 +59,23 @@ class SeenPhases:
         self._fresh.clear()
 
     def any(self, place: int, warp: int) -> bool:
-        """Return whether any lane of a warp has seen a phase of the mbarrier at a place."""
+        """Return whether any lane of a warp has observed a phase of the mbarrier at offset `place`."""
         self._enter()
         return (place, warp) in self._seen
 
     def at(self, place: int | None, warp: int, lane: int) -> Seen | None:
-        """Return what a thread last saw at the mbarrier at a place, or else another lane of its warp."""
+        """Return the last phase that a thread, or else a lane of its warp, has observed at the mbarrier at `place`."""
         self._enter()
         return None if place is None else _of(lane, self._seen.get((place, warp), []))
 
     def latest(self, warp: int, lane: int) -> Seen | None:
-        """Return what a thread last saw at any mbarrier, or else another lane of its warp."""
+        """Return the last phase that a thread, or else a lane of its warp, has observed at any mbarrier."""
         self._enter()
         return _of(lane, self._latest.get(warp, []))
 
 
 def _with(seen: Seen, before: list[Seen]) -> list[Seen]:
-    """Return what lanes of a warp have seen last."""
+    """Return the observed phases `before` of a warp, with `seen` in place of those of its lanes."""
     if all(each.lanes == seen.lanes for each in before):
         return [seen]
     others = [replace(each, lanes=each.lanes & ~seen.lanes) for each in before if each.lanes & ~seen.lanes]

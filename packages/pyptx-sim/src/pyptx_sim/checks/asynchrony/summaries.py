@@ -1,7 +1,7 @@
-"""Summaries of what asynchronous work did last: one row for each of the widest granules of a memory.
+"""Summaries of recorded asynchronous operations: one row per shadow granule of the greatest width, 1024 bytes.
 
-Large pieces of work are looked up here first, for most meet nothing that they have to know of, or one operation that
-used all of what they use. A row may stand for several operations: then one has to look closer.
+Large accesses are compared with a summary first: most overlap no recorded operation, or one that covers all their
+bytes. A row may stand for several operations; then the granules themselves must be compared.
 """
 
 from __future__ import annotations
@@ -20,37 +20,37 @@ if TYPE_CHECKING:
 __all__ = ["SEVERAL", "Summary", "by_last_read", "by_last_write"]
 
 SEVERAL: Final = np.iinfo(np.int32).max
-"""The time in a row that stands for several operations: one that nobody knows."""
+"""Time in a row that stands for several operations; above all clocks, so that no vector clock contains it."""
 _UNASKED: Final = 64
 
 _Integers: TypeAlias = "NDArray[np.integer[Any]]"
 _SumsUp: TypeAlias = "Callable[[Table, NDArray[np.int64], int, _Integers, NDArray[np.int32]], None]"
-"""Enters in a table accesses to granules, so many of which make a wide one, each by an operation, which has a row."""
+"""Function that enters accesses in a summary: table, shadow granules, granules per wide one, owners, shadow entries."""
 
 
 class Summary:
-    """A summary, made when somebody asks for it, and no more once many accesses have been entered without that."""
+    """Summary table, computed when it is read; no longer kept after many accesses without a read."""
 
     def __init__(self, granules: int, sums_up: _SumsUp) -> None:
-        """Begin with so many wide granules that nothing has touched."""
+        """Start with `granules` shadow granules of the greatest width; `sums_up` enters accesses in the table."""
         self._table: Table | None = Table(granules)
         self._sums_up = sums_up
         self._fresh: list[tuple[NDArray[np.int64], int, _Integers, NDArray[np.int32]]] = []
 
     def enter(self, at: NDArray[np.int64], parts: int, owners: _Integers, rows: NDArray[np.int32]) -> None:
-        """Enter accesses to the granules `at`, `parts` of which make a wide one, each by an operation with a row."""
+        """Add accesses to the granules `at`, `parts` of which form a wide one, by operations with entries `rows`."""
         if self._table is not None:
             self._fresh.append((at, parts, owners, rows))
             if len(self._fresh) > _UNASKED:
                 self.close()
 
     def close(self) -> None:
-        """Keep it no longer."""
+        """Stop keeping the summary."""
         self._table = None
         self._fresh.clear()
 
     def table(self) -> Table | None:
-        """Return the rows by wide granule; None if they are no longer kept."""
+        """Return the table with a shadow entry per wide granule; None if the summary is no longer kept."""
         if self._table is not None:
             for fresh in self._fresh:
                 self._sums_up(self._table, *fresh)
@@ -59,7 +59,11 @@ class Summary:
 
 
 def by_last_read(table: Table, at: NDArray[np.int64], parts: int, owners: _Integers, rows: NDArray[np.int32]) -> None:
-    """Let the last read of any part of a wide granule stand for all of one agent's: who knows of it knows of these."""
+    """Enter reads of wide granules; the last read of an operation queue represents its earlier reads.
+
+    A vector clock that contains the last read contains the earlier ones. Granules with reads of several operation
+    queues get the time `SEVERAL`.
+    """
     wide, agents = at // parts, rows[:, WARP].take(owners)
     ends = np.ones(len(wide), np.bool_)
     ends[:-1] = (wide[1:] != wide[:-1]) | (agents[1:] != agents[:-1])
@@ -75,7 +79,7 @@ def by_last_read(table: Table, at: NDArray[np.int64], parts: int, owners: _Integ
 
 
 def by_last_write(table: Table, at: NDArray[np.int64], parts: int, owners: _Integers, rows: NDArray[np.int32]) -> None:
-    """Let a write stand for a wide granule all of which it has written; else several may have."""
+    """Enter writes of wide granules; a granule that a write covers in part only gets the time `SEVERAL`."""
     wide = at // parts
     first = np.ones(len(at), np.bool_)
     first[1:] = (at[1:] != at[:-1] + 1) | (wide[1:] != wide[:-1]) | (owners[1:] != owners[:-1])

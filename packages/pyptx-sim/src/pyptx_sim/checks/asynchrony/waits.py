@@ -1,8 +1,8 @@
-"""When lanes have waited for their asynchronous operations, by groups.
+"""Waits of lanes for the async-groups that they have issued.
 
-A wait is one of the executing thread, for operations that it has issued itself. Another thread is ordered after these
-once it is ordered after that wait: so waits have the time of their warp's clock, like accesses. Manual:
-"cp.async.wait_group", "cp.async.bulk.wait_group".
+A wait covers operations of the waiting thread only. Another thread is ordered after these operations once it is ordered
+after the wait. So a wait has a time of its warp, like an access. Manual: "cp.async.wait_group",
+"cp.async.bulk.wait_group".
 """
 
 from __future__ import annotations
@@ -19,28 +19,30 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.race.columns import Clock, Columns
     from pyptx_sim.observer import Masks, Offsets
 
-_LANE: Final = 32  # bits of a clock, above which a key has its lane
+_LANE: Final = 32  # bits of a clock in a key; the lane number is above them
 
 
 class Waits:
-    """Waits of the lanes of a wave for their own operations of one kind, each up to a clock of the warp's agent.
+    """Waits of the lanes of a wave of CTAs for their own operations of one kind of async-group.
 
-    `agents` are the columns of these agents in the clocks of warps.
+    A wait covers operations up to a clock of the operation queue of the warp's operations. `agents` are the columns of
+    these queues in vector clocks.
     """
 
     def __init__(self, agents: Columns) -> None:
-        """Begin without operations."""
+        """Start without operations."""
         self.agents = agents
         self.issued: Clock = np.zeros((agents.warps, WARP), np.int32)
-        """By warp and lane: clock of the lane's last operation, 0 for a lane that has issued none."""
+        """Clock of the last operation that each lane has issued, by warp and lane; 0 without one."""
         self.complete: Clock = np.zeros(agents.warps, np.int32)
-        """By warp: clock up to which every lane has waited for its operations."""
-        self._reached: Clock = np.zeros((agents.warps, WARP), np.int32)  # the same of each lane
-        self._fresh: list[tuple[Offsets, Clock, Clock]] = []  # warps, times, clocks by lane: of waits not in `_events`
-        self._events: dict[int, tuple[Clock, Clock]] = {}  # by warp: times of waits, and then clocks, `[waits, 32]`
+        """Clock up to which every lane of a warp has waited for its operations, by warp."""
+        self._reached: Clock = np.zeros((agents.warps, WARP), np.int32)  # by warp and lane: clock that its waits cover
+        self._fresh: list[tuple[Offsets, Clock, Clock]] = []  # waits not in `_events`: warps, times, clocks by lane
+        # by warp: times of its waits, and the clocks that these cover, `[waits, 32]`
+        self._events: dict[int, tuple[Clock, Clock]] = {}
 
     def enter(self, warps: Offsets, masks: Masks, times: Clock, clocks: Clock) -> None:
-        """Record waits of lanes, for their operations up to `clocks`, `[warps, 32]`."""
+        """Record waits of lanes at `times` for their operations up to `clocks`, `[warps, 32]`."""
         before = self._reached[warps]
         reached = np.where(masks & (clocks > before), np.minimum(clocks, self.issued[warps]), before)
         some = np.flatnonzero((reached > before).any(axis=1))
@@ -51,24 +53,24 @@ class Waits:
             self.complete[warps] = _complete(reached, issued)
 
     def covered(self, warps: Offsets, masks: Masks) -> Masks:
-        """Return whether lanes `masks` of each warp are all that have issued operations."""
+        """Return, per warp, whether `masks` includes all of its lanes that have issued operations."""
         return ~np.asarray(((self.issued[warps] > 0) & ~masks).any(axis=1))
 
     def times(self, warps: Offsets, lanes: Offsets, clocks: Clock) -> Clock:
-        """Return, per operation of a lane, when the lane had waited for it; 0 if it has not."""
+        """Return, per operation of a lane, the time of the lane's wait for it; 0 without a wait."""
         self._gather()
         found = np.zeros(len(warps), np.int32)
         waited = np.flatnonzero(self._reached[warps, lanes] >= clocks)
         for warp in np.unique(warps[waited]).tolist():
             at = waited[warps[waited] == warp]
             times, reached = self._events[warp]
-            keys = (reached.T + (np.arange(WARP) << _LANE)[:, None]).reshape(-1)  # ascend, lane by lane
+            keys = (reached.T + (np.arange(WARP) << _LANE)[:, None]).reshape(-1)  # ascending, lane after lane
             places = keys.searchsorted((lanes[at] << _LANE) + clocks[at])
             found[at] = times[places - lanes[at] * len(times)]
         return found
 
     def settled(self, known: Clock, own: Columns) -> Clock:
-        """Return clocks with the operations that are complete for them; `own` are the columns of warps in them."""
+        """Return the clock `known` with the operations whose waits it contains; `own` are its columns of warps."""
         self._gather()
         for warp in np.flatnonzero(self._reached.any(axis=1)).tolist():
             lanes, (times, reached) = np.flatnonzero(self.issued[warp]), self._events[warp]
@@ -84,7 +86,7 @@ class Waits:
         return known
 
     def _gather(self) -> None:
-        """Sort fresh waits by warp: most are never asked for."""
+        """Sort new waits by warp; this is deferred, as most waits are never read."""
         fresh: dict[int, list[tuple[Clock, Clock]]] = {}
         for warps, times, reached in self._fresh:
             for number, warp in enumerate(warps.tolist()):
@@ -97,7 +99,7 @@ class Waits:
 
 
 def _complete(reached: Clock, issued: Clock) -> Clock:
-    """Return, per warp, the clock up to which all lanes have waited for what they have issued."""
+    """Return, per warp, the clock up to which all lanes have waited for the operations that they have issued."""
     outstanding: NDArray[np.int32] = np.where(reached < issued, reached, np.iinfo(np.int32).max)
     complete: Clock = np.minimum(outstanding.min(axis=1), issued.max(axis=1))
     return complete

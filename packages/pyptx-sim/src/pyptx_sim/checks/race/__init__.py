@@ -1,22 +1,28 @@
-"""The memory model of PTX, and the races that it calls so. Manual: "Memory Consistency Model", section by section.
+"""Data-race checks, by the sections of the PTX manual's "Memory Consistency Model".
 
-Everything rests on clocks: a thread's row says up to what time it knows of the work of every other thread, and that is
-base causality order. What the sections of the manual say, and who does it:
+Order is computed from vector clocks. The vector clock of a thread has a component per warp: the time up to which the
+accesses of that warp happen before the thread's next access (base causality order). These classes implement the
+manual's sections:
 
-- "Scope", "Morally strong operations": `Causality` compares strong accesses by size and by the scopes of both,
-  `ReleaseClocks` the scopes of fences, and of what releases and acquires.
-- "Program Order": each warp's time, `WarpClocks.now`; lanes that have not met have columns of their own.
-- "Observation Order": `Observations` knows who comes behind a strong write that it read; updates pass messages on.
-- "Fence-SC Order": in `ReleaseClocks`, a fence that is `.sc` learns what earlier ones knew, and leaves what it knows.
-- "Release and Acquire Patterns", "Memory synchronization": `ReleaseClocks` that fences and releases leave at locations.
-- Barriers, mbarriers and clusters: `WarpClocks.meet`; `Phases`, at which arrivals leave and waits learn; `Relaxed`,
-  what fences beside them leave and learn.
-- "Causality Order": `Causality` puts these together; columns that say what a proxy was shown, in `checks.asynchrony`.
-- "Conflict and Data-races": `Accesses` holds each access against the last ones of its bytes; `Retired` is what is known
-  of waves that are gone.
+- "Scope", "Morally strong operations": `Causality` compares the sizes and scopes of two strong accesses;
+  `ReleaseClocks` compares the scopes of fences, releases and acquires.
+- "Program Order": the time of each warp, `WarpClocks.now`. Lanes of a warp that release separately have clock
+  components of their own.
+- "Observation Order": `Observations` records the threads that have read each strong write. A read-modify-write passes
+  on the release clock of the write that it reads.
+- "Fence-SC Order": in `ReleaseClocks`, a `fence.sc` acquires the clocks of all earlier `fence.sc` and releases its own
+  clock.
+- "Release and Acquire Patterns", "Memory synchronization": `ReleaseClocks`, the clocks that fences and releases attach
+  to memory locations.
+- Barriers, mbarriers and clusters: `WarpClocks.meet`; `Phases`, to which arrivals release and from which waits acquire;
+  `Relaxed`, for relaxed arrivals and waits with fences.
+- "Causality Order": `Causality` combines these orders. The clock components of proxy fences are in `checks.asynchrony`.
+- "Conflict and Data-races": `Accesses` compares each access with the last accesses to the same bytes; `Retired` has the
+  clock components of warps of earlier waves of CTAs.
 - "Coherence Order", and the axioms "Coherence", "Atomicity", "Causality" and "Sequential Consistency Per Location":
-  `Past` says which writes a read may still return, and where a store may come.
-- "No Thin Air": nothing is read before it has been written; loads come late, never early.
+  `OlderWrites` determines the writes that a read may return, and the places of a store in coherence order.
+- "No Thin Air": a read returns only values that have been written. Loads may be delayed, never advanced.
 
-`tests/litmus` enumerates the same axioms by brute force, shares nothing with this, and is held against it both ways.
+`tests/litmus` enumerates all executions that the same axioms allow, with code of its own. Each outcome of the
+enumeration must be an outcome of this package, and vice versa.
 """

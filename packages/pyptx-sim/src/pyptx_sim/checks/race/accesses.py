@@ -1,4 +1,4 @@
-"""Accesses of warps to what they share: judged against the last ones of the same bytes, then remembered."""
+"""Race checks and records of the accesses of warps to shared memory, global memory and memories of extensions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _STRONG = frozenset({"atomic", "strong-read"})
 
 
 class Accesses:
-    """The accesses of a run, by the bytes: a shadow of each memory that threads share."""
+    """Checks the accesses of warps for data races and records them, in shadow memory for each shared address space."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class Accesses:
         causality: Causality,
         reports: Reports,
     ) -> None:
-        """Watch the run behind `view`."""
+        """Check the accesses of the run that `view` describes."""
         self._view, self._clocks, self._messages, self._phases, self._reports = view, clocks, messages, phases, reports
         self._causality = causality
         self.matrix_rows = MatrixRows()
@@ -60,14 +60,14 @@ class Accesses:
         self._shadows: dict[Space, Shadow] = {}
         self._divisions: dict[Space, Division] = {}
         self._lines: WholeLines | None = WholeLines(clocks, causality, view.arena_size("global"))
-        self._group = view.warps_per_cta * view.cluster_size  # warps that can reach the same shared memory
+        self._group = view.warps_per_cta * view.cluster_size  # number of warps that can access the same shared memory
         self.stores: Stores | None = None
-        """What the next access stores, where that is known."""
+        """Values that the next accesses store, None if unknown."""
         self.noncoherent = False
-        """Whether the next access reads what nothing may write in this launch."""
+        """Whether the next accesses are `ld.global.nc`, which requires memory that the launch does not write."""
 
     def next_wave(self) -> None:
-        """Forget memories of blocks; global memory stays, written by warps of an earlier wave."""
+        """Forget accesses to the shared memory of exited CTAs; recorded accesses to global memory stay."""
         for space, shadow in self._shadows.items():
             if space != "global":
                 shadow.clear()
@@ -76,7 +76,7 @@ class Accesses:
                 division.clear()
 
     def parts_of(self, touch: AsyncAccess) -> Iterator[tuple[Shadow, AsyncAccess]]:
-        """Yield what is known of a memory, and the parts of a touch that it speaks of; nothing if nobody was there."""
+        """Yield each `Shadow` of the memory that `touch` accesses, with the part of `touch` in that shadow's pages."""
         if touch.space == "global":
             self._give_lines_up()
         if touch.space in self._shadows:
@@ -85,7 +85,7 @@ class Accesses:
             yield from self._divisions[touch.space].parts_of(touch)
 
     def untouched(self, touch: AsyncAccess) -> bool:
-        """Tell at a glance that warps have done nothing that `touch` may meet; False says nothing."""
+        """Return True if no 1 KiB page that `touch` overlaps has a conflicting access of a warp; False: unknown."""
         memories = (self._shadows.get(touch.space), self._divisions.get(touch.space))
         lines = self._lines if touch.space == "global" else None
         return all(memory is None or memory.untouched(touch) for memory in (*memories, lines))
@@ -93,7 +93,7 @@ class Accesses:
     def access(
         self, space: Space, kind: AccessKind, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int
     ) -> None:
-        """Judge one instruction's accesses against the shadow, then enter them."""
+        """Check the accesses of one instruction for races with recorded accesses, then record them."""
         if space == "global" and self._in_lines(kind, offsets, size, warps, lanes, pc):
             return
         if space == "global" and self._lines is not None and not self._lines.leave(offsets, size):
@@ -119,7 +119,7 @@ class Accesses:
     def _access_parts(
         self, space: Space, kind: AccessKind, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int
     ) -> None:
-        """Judge accesses to a memory, and enter them, by what each of its pages is divided into."""
+        """Check and record accesses; each page of the memory belongs to a `Shadow` of one shadow granule width."""
         stores, reach = self.stores, reach_of(offsets)
         for shadow, some in self._division(space).parts(offsets, size, reach):
             if some is None:
@@ -132,7 +132,7 @@ class Accesses:
             self._judge_and_enter(shadow, step)
 
     def _in_lines(self, kind: AccessKind, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int) -> bool:
-        """Judge and enter accesses of global memory by lines, as long as that can be done; tell whether it was."""
+        """Check and record global accesses as whole 128-byte lines; return whether `WholeLines` could do that."""
         if self._lines is None or self.noncoherent or self._causality.past is not None:
             return False
         if not self._lines.enter(kind, offsets, size, warps, lanes, pc):
@@ -150,7 +150,7 @@ class Accesses:
         self._judge(shadow, step, "covered")
         self._judge_more(shadow, step, "covered", shadow.more_writes)
         if kind == "strong-read":
-            self._causality.observe(shadow, step)  # it comes behind nothing itself: only what follows does
+            self._causality.observe(shadow, step)  # orders the thread's later accesses after the write, not this read
             self._reads.enter(shadow.poll, shadow.first_poll, shadow.more_polls, step)
             return
         if kind == "read" and shadow.readers is not None:
@@ -175,7 +175,7 @@ class Accesses:
             self._judge_within(shadow, step)
 
     def _judge_noncoherent(self, shadow: Shadow, step: AccessEvent) -> None:
-        """Look for writes of what is read through a cache that they need not reach, before it or behind."""
+        """Report `ld.global.nc` reads of locations that this launch has written, and writes after such reads."""
         last = (shadow.write if self.noncoherent else shadow.cached).touched(step.at, step.reach)
         if last is not None:
             bad = np.flatnonzero(last[:, WARP] != NOBODY)
@@ -185,9 +185,9 @@ class Accesses:
             self.noncoherent = False
 
     def _keep_covered(self, shadow: Shadow, step: AccessEvent) -> None:
-        """Keep the writes that strong ones are about to replace, and do not order before what comes behind them.
+        """Keep a write that a strong write replaces in shadow memory, if later accesses may still race with it.
 
-        An update orders the write that it reads, if the two are morally strong; a store orders none.
+        A morally strong atomic orders the write that it reads before later accesses; a strong store does not.
         """
         last = shadow.write.touched(step.at, step.reach)
         if last is None:
@@ -198,7 +198,7 @@ class Accesses:
         if not causality.updates(step.pc):
             kept[mutual] = ~causality.precede(step, np.flatnonzero(mutual), last[mutual])
         if causality.mixed and len(step.at) <= CROWD * step.granules:
-            # What this one is morally strong with, another one may not be.
+            # The replaced write may race with a later access of another scope or size.
             kept = touched
             if causality.updates(step.pc):
                 causality.update(step, np.flatnonzero(mutual), last[mutual], shadow.granule)
@@ -219,7 +219,7 @@ class Accesses:
         pc: int,
         reach: Reach | None = None,
     ) -> AccessEvent:
-        """Flatten an access to its granules, in that reach, each with the entry that the shadow will hold of it."""
+        """Return accesses of one instruction as an `AccessEvent`, with one shadow entry per shadow granule."""
         count = granules.shape[1]
         entries = entries_of(warps, lanes, self._causality.first_warp, self._clocks.now, pc, count)
         self.matrix_rows.enter(entries, lanes, count, pc)
@@ -232,7 +232,7 @@ class Accesses:
             space, kind, at, reach or reach_of(at), count, warps, lanes, rows, entries, pc, self._causality.first_warp
         )
 
-    # --- judging --------------------------------------------------------------------------------
+    # --- comparison -----------------------------------------------------------------------------
 
     def _shadow(self, space: Space) -> Shadow:
         shadow = self._shadows.get(space)
@@ -254,13 +254,13 @@ class Accesses:
         return Shadow(size, readers, granule)
 
     def _give_lines_up(self) -> None:
-        """Judge all of global memory by its granules from here on."""
+        """Stop checking global memory by 128-byte lines: move their shadow entries to shadows with entries per lane."""
         if self._lines is not None and self._lines.used:
             self._lines.move(self._division("global"))
             self._lines = None
 
     def _judge(self, shadow: Shadow, step: AccessEvent, earlier: Earlier) -> None:
-        """Look for an earlier write (or read, or poll) of the same bytes that is not ordered before this step."""
+        """Report races of `step` with previous accesses of kind `earlier` to the same bytes."""
         table: Table = getattr(shadow, earlier)
         if table.misses(*step.reach) or self._causality.settled(shadow, table.latest):
             return
@@ -279,7 +279,7 @@ class Accesses:
         self._judge_last(shadow, step, earlier, at, last)
 
     def _judge_more(self, shadow: Shadow, step: AccessEvent, earlier: Earlier, more: Overflow) -> None:
-        """Judge a step against earlier accesses of which there is more than the tables have room for."""
+        """Report races of `step` with previous accesses in the overflow `more`, for which the tables have no room."""
         for at, last in more.find_in_parts(step.at):
             mutual = np.zeros(len(at), np.bool_)
             if step.kind in _STRONG and earlier != "read":
@@ -289,7 +289,7 @@ class Accesses:
     def _judge_last(
         self, shadow: Shadow, step: AccessEvent, earlier: Earlier, at: NDArray[np.int64], last: NDArray[np.int32]
     ) -> None:
-        """Look among the entries `at` for ones that nothing orders behind the `last` accesses."""
+        """Report races of the entries `at` of `step` with the previous accesses `last`."""
         last = self.matrix_rows.narrowed(last, step.at[at], shadow.granule)
         ordered = self._causality.precede(step, at, last, reads=earlier not in _WRITES)
         if earlier in _WRITES and not ordered.all():
@@ -306,7 +306,7 @@ class Accesses:
         granule: int,
         others: Offsets | None = None,
     ) -> Iterator[Race]:
-        """Yield the races of entries with the `last` accesses, in the step itself entries `others`, rule by rule."""
+        """Yield a `Race` per rule, of entries `bad` of `step` with `last`; `others` are entry numbers of `last`."""
         for which, rule in rules_of(step, bad, last):
             within = None if others is None else others[which]
             yield Race(step, bad[which], last[which], rule, granule, self.stores, within)
@@ -316,14 +316,14 @@ class Accesses:
             self._reports.against(race, earlier)
 
     def _equal(self, races: Iterator[Race]) -> None:
-        """Record stores of the same bytes as those that they race with, by the same instruction in the same CTA."""
+        """Record races of stores of equal bytes by one instruction in threads of one CTA."""
         for race in races:
             self._reports.record_equal(replace(race, equal=True))
 
     def _repeats(
         self, step: AccessEvent, at: NDArray[np.int64], last: NDArray[np.int32], granule: int
     ) -> NDArray[np.bool_]:
-        """Return which of the entries `at` store the same bytes as the same instruction of their CTA in `last`.
+        """Return, per entry `at[i]`, whether the same instruction of the same CTA stored the same bytes in `last[i]`.
 
         The race is benign if this holds in every run: the order of the stores does not change the result.
         """
@@ -336,13 +336,13 @@ class Accesses:
         return again
 
     def _in_block(self, warps: NDArray[Any], others: NDArray[Any]) -> NDArray[np.bool_]:
-        """Tell which warps are of one block with others."""
+        """Return, per pair of warps, whether both are in one CTA."""
         size = self._view.warps_per_cta
         same: NDArray[np.bool_] = warps // size == others // size
         return same
 
     def judge_issuers(self, work: AsyncOperations, touch: AsyncAccess, shadow: Shadow) -> None:
-        """Look for words that another lane of the issuer's warp wrote before, not ordered before the issue."""
+        """Report races of an asynchronous access with writes by other lanes of the warp that issues the operation."""
         granules = shadow.granules(touch.offsets, touch.size)
         at = granules.reshape(-1)
         last = shadow.write.touched(at)
@@ -362,9 +362,9 @@ class Accesses:
             self._judge_last(shadow, step, "write", np.arange(len(own)), last[own])
 
     def _judge_within(self, shadow: Shadow, step: AccessEvent) -> None:
-        """Look for two writers of the same bytes inside this step: the shadow holds the last one of them.
+        """Report lanes of `step` that write the same bytes; shadow memory has the last of these writes.
 
-        That threads of a block store one value to one place is no fault: one of the stores is performed, whichever.
+        Threads of a CTA may store equal bytes to one location, because the order of such stores does not matter.
         """
         winner = shadow.write.get(step.at)
         lost = np.flatnonzero(lanes_differ(winner, step.entries))
@@ -387,7 +387,7 @@ class Accesses:
             self._tell("write", self._races(step, lost, winner[lost], shadow.granule, others))
 
     def _judge_reads(self, shadow: Shadow, step: AccessEvent) -> None:
-        """Look for reads that are not ordered before these writes."""
+        """Report races of the writes of `step` with previous reads."""
         self._judge_more(shadow, step, "read", shadow.more_reads)
         if shadow.readers is None:
             self._judge(shadow, step, "read")

@@ -1,8 +1,8 @@
 """`barrier-phase`: arrivals at a named barrier that are not ordered after the completion of its previous phase.
 
 The completion of a phase happens before the return of its waits. An arrival that is not ordered after one of these
-waits could have counted for that phase: groups of threads use the barrier concurrently, or a thread arrives too early
-for the next phase. Manual: "bar, barrier".
+waits could count for that phase. Causes are groups of threads that use the barrier concurrently, and a thread that
+arrives too early for the next phase. Manual: "bar, barrier".
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.race.columns import Clock
     from pyptx_sim.observer import Masks, Offsets, RunView
 
-_PER_CTA: Final = 16  # named barriers
+_PER_CTA: Final = 16  # named barriers of a CTA
 _HELP: Final = (
     "wait for the previous phase (bar.sync) in these threads, or order them after a thread that did; use one barrier "
     "for each concurrent group of threads"
@@ -28,7 +28,7 @@ _HELP: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _Phase:
-    """A complete phase: lanes `masks[i]` of `warps[i]` waited for it; `times[i]` is their time after the wait."""
+    """Completed barrier phase; `times[i]` is the time of `warps[i]` after the wait of its lanes `masks[i]`."""
 
     warps: Offsets
     masks: Masks
@@ -37,22 +37,22 @@ class _Phase:
 
 
 class BarrierPhases:
-    """Last complete phase of each named barrier of a wave, unless the whole CTA waited for it."""
+    """Last completed phase of each named barrier of a wave of CTAs, unless the whole CTA waited for the phase."""
 
     def __init__(self, view: RunView, clocks: WarpClocks) -> None:
-        """Start before the first phase of all barriers."""
+        """Start before the first phase of all named barriers."""
         self._view = view
         self._clocks = clocks
         self._last: dict[int, _Phase] = {}
 
     def next_wave(self) -> None:
-        """Discard the phases of the previous wave."""
+        """Discard the phases of the CTAs of the previous wave."""
         self._last.clear()
 
     def completed(self, warps: Offsets, masks: Masks, keys: Offsets, pc: int) -> None:
         """Record the threads that waited for each completed phase, after the barrier has joined their clocks."""
         if len(warps) == len(self._clocks.now) and not self._last:
-            return  # all threads of all CTAs
+            return  # nothing to record: all threads of all CTAs have waited
         whole = self._clocks.whole(warps, masks)
         for key in distinct(keys).tolist():
             here = keys == key

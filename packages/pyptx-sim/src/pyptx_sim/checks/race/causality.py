@@ -1,7 +1,4 @@
-"""What comes before what: an access and the earlier ones of the same bytes, by the clocks, and by what was observed.
-
-Which strong accesses are morally strong with each other is decided here, too.
-"""
+"""Causality order of accesses to the same bytes, by vector clocks and observation; morally strong accesses."""
 
 from __future__ import annotations
 
@@ -27,36 +24,36 @@ if TYPE_CHECKING:
 
 
 class Causality:
-    """What of earlier accesses an access comes behind."""
+    """Decides whether an earlier access happens before a later one, and whether strong accesses are morally strong."""
 
     def __init__(self, clocks: WarpClocks, messages: ReleaseClocks, phases: Phases, *, mixed: bool) -> None:
-        """Begin with no accesses; `mixed`: some of those that will be strong are so for few threads only."""
+        """Start without accesses; `mixed`: the program has strong accesses of `.cta` or `.cluster` scope."""
         self._clocks, self._messages, self._phases = clocks, messages, phases
         self._observed = Observations(clocks)
-        self._levels: dict[int, tuple[int, int]] = {}  # how wide the scopes of strong accesses and these are, by pc
-        self._updates: set[int] = set()  # which of them read and write at once
+        self._levels: dict[int, tuple[int, int]] = {}  # by pc: scope level and size of its strong accesses
+        self._updates: set[int] = set()  # pcs of read-modify-writes
         self.mixed = mixed
-        """Whether any two strong accesses may not be morally strong with each other."""
+        """Whether two strong accesses of the run may lack moral strength: scopes below `.gpu`, or different sizes."""
         self.past: OlderWrites | None = None
-        """What reads may still return, where that is not only the last write."""
+        """Older writes that reads may return; None if reads return the last write only."""
 
     @property
     def first_warp(self) -> int:
-        """The first warp of this wave, in the numbering through all waves."""
+        """Number of the first warp of this wave of CTAs; warps are numbered through all waves."""
         return self._clocks.first_warp
 
     def next_wave(self) -> None:
-        """Forget warps that are gone, and memories of blocks."""
+        """Forget observations by warps of the last wave of CTAs, and older values of its shared memory."""
         self._observed.next_wave()
         if self.past is not None:
             self.past.next_wave()
 
     def updates(self, pc: int) -> bool:
-        """Tell whether the instruction at `pc` reads and writes at once."""
+        """Return whether the instruction at `pc` is a read-modify-write."""
         return pc in self._updates
 
     def strong(self, order: Order, size: int, pc: int) -> None:
-        """Note the scope and the size of strong accesses."""
+        """Record the scope and the size of the strong accesses of the instruction at `pc`."""
         level = level_of(order.scope)
         if pc not in self._levels:
             self._levels[pc] = level, size
@@ -65,9 +62,10 @@ class Causality:
             self.mixed |= level < WIDEST or any(size != other for _, other in self._levels.values())
 
     def mutual(self, pc: int, warps: NDArray[np.int64], last: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Tell for each entry whether the scopes of both strong accesses hold both warps.
+        """Return, per entry, whether two strong accesses have equal sizes and scopes that include both warps.
 
-        Manual: "Memory Consistency Model", "Morally-strong operations".
+        Entry i compares the access of the instruction at `pc` by `warps[i]` with the shadow entry `last[i]`. Manual:
+        "Memory Consistency Model", "Morally-strong operations".
         """
         if not self.mixed or not len(last):
             return np.ones(len(last), np.bool_)
@@ -81,9 +79,10 @@ class Causality:
     def ordered(
         self, rows: NDArray[np.int64], warps: NDArray[np.int64], last: NDArray[np.int32], *, reads: bool = False
     ) -> NDArray[np.bool_]:
-        """Tell for each of `last` whether its warp's work then happens before what `warps`, by their rows, do now.
+        """Return, per shadow entry in `last`, whether its access happens before the next access of `warps[i]`.
 
-        `reads`: of that work only reads matter, which need only be over.
+        `rows` are the vector clocks of the accessing lanes. With `reads`, the entries in `last` are reads, which only
+        need to be complete. Accesses by the same warp count as ordered.
         """
         others = last[:, WARP].astype(np.int64) - self.first_warp
         here = np.maximum(others, 0)
@@ -101,7 +100,11 @@ class Causality:
     def precede(
         self, step: AccessEvent, at: NDArray[np.int64], last: NDArray[np.int32], *, reads: bool = False
     ) -> NDArray[np.bool_]:
-        """Tell for each of `last` whether it happens before one of the entries `at`; other lanes are other threads."""
+        """Return, per shadow entry in `last`, whether its access happens before entry `at[i]` of `step`.
+
+        An access by another lane of the same warp is ordered only if the two lanes have synchronized. With `reads`, the
+        entries in `last` are reads, which only need to be complete.
+        """
         rows, warps, mine = step.rows[at], step.warps[at], step.entries[at]
         before = self.ordered(rows, warps, last, reads=reads)
         own = np.flatnonzero((last[:, WARP] == mine[:, WARP]) & (last[:, MASK] != mine[:, MASK]))
@@ -112,11 +115,17 @@ class Causality:
         return before
 
     def settled(self, shadow: Shadow, time: int) -> bool:
-        """Tell at a glance that no access up to a time is unsettled for anybody; False says nothing."""
+        """Return True if `WarpClocks.settled` orders all shared memory accesses up to `time` before all warps.
+
+        False: vector clocks must be compared.
+        """
         return shadow.readers is not None and time <= int(self._clocks.settled.min())
 
     def unsettled(self, shadow: Shadow, step: AccessEvent, last: NDArray[np.int32]) -> NDArray[np.int64]:
-        """Return the entries whose `last` access is not settled, neither by a barrier nor by what their row knows."""
+        """Return the entries of `step` whose clock component for the warp of `last[i]` is below the time of `last[i]`.
+
+        Entries whose `last` access is by a warp of an earlier wave of CTAs are always returned.
+        """
         times = last[:, TIME]
         at = np.flatnonzero(times if shadow.readers is None else self._clocks.unsettled(times, step.rows))
         if not len(at):
@@ -129,7 +138,7 @@ class Causality:
     # --- observation ----------------------------------------------------------------------------
 
     def observe(self, shadow: Shadow, step: AccessEvent) -> None:
-        """Note which strong reads read strong writes that nothing has ordered before them."""
+        """Record the strong reads of `step` that read strong writes which do not happen before them."""
         last = shadow.write.touched(step.at, step.reach)
         if last is None:
             return
@@ -145,7 +154,7 @@ class Causality:
             self._observed.read(step, fresh, last[fresh], granule)
 
     def _observe_past(self, past: OlderWrites, shadow: Shadow, step: AccessEvent) -> None:
-        """Note the same of reads that may return other writes than the last one."""
+        """Record the strong reads of `step` in a run whose reads may return older writes than the last one."""
         offsets = (step.at[:: step.granules] * shadow.granule).tolist()
         for number, offset in enumerate(offsets):
             here = np.arange(number * step.granules, (number + 1) * step.granules)
@@ -157,21 +166,24 @@ class Causality:
                     self._observe(step, here[strong], last, shadow.granule)
 
     def update(self, step: AccessEvent, at: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> None:
-        """Note that entries `at` of a step update what the writes `last`, morally strong with them, have left."""
+        """Record that entries `at` of `step` are read-modify-writes that read the morally strong writes `last`."""
         self._observed.update(step, at, last, granule)
 
     def observed(
         self, step: AccessEvent, at: NDArray[np.int64], last: NDArray[np.int32], granule: int
     ) -> NDArray[np.bool_]:
-        """Tell for each of the entries `at` whether it comes behind a read of the write in `last`."""
+        """Return, per entry `at[i]` of `step`, whether a strong read of the write `last[i]` happens before it."""
         return self._observed.order(step, at, last, granule)
 
     def is_strong(self, last: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Tell which of some accesses are strong."""
+        """Return, per shadow entry in `last`, whether its instruction has strong accesses."""
         return np.isin(last[:, PC], np.fromiter(self._levels, np.int32, len(self._levels)))
 
     def knows(self, space: Space, offset: int, warps: Offsets, lanes: Offsets, entries: NDArray[np.int32]) -> bool:
-        """Tell whether any of some lanes knows any of some writes of a place: has it behind itself, or observed it."""
+        """Return whether any of some lanes knows one of the writes `entries`, which are shadow entries.
+
+        A lane `lanes[i]` of `warps[i]` knows a write that happens before its next access, or that it has observed.
+        """
         last = np.tile(entries, (len(warps), 1))
         warps, lanes = np.repeat(warps, len(entries)), np.repeat(lanes, len(entries))
         rows = self._clocks.rows(warps, lanes)

@@ -1,12 +1,13 @@
-"""Who knows of whose work: vector clocks of warps, in which lanes have their own say where they part.
+"""Vector clocks of warps, and of lanes that synchronize separately from their warp.
 
-Warp `w` stands at time `now[w]`. A row of `known` says up to what time somebody knows of the work of each warp: row `w`
-is that of warp `w`, as long as its lanes have learnt the same. Lanes that learn by themselves (one waits at an mbarrier
-for all) get a row of their own, until the warp's lanes meet.
+`now[w]` is the time of warp `w`, a counter that synchronization advances. Each row of `known` is a vector clock:
+component `w` is the time up to which the accesses of warp `w` happen before the next access of the row's lanes. Row `w`
+is the vector clock of all lanes of warp `w` while their clocks are equal. A lane that acquires without the others (only
+it waits at an mbarrier) gets a row of its own, until all lanes of the warp synchronize.
 
-The column of a warp tells of all its lanes. What a lane releases without the others is told in a column of that lane,
-made when it is needed first; of the others it tells what it knows itself, up to where they last met. Lanes meet by
-`bar.warp.sync` and at barriers; by nothing else, however converged the warp is.
+Component `w` covers all lanes of warp `w`. A release by some lanes of the warp sets components of these lanes only, in
+columns that are added at first use; accesses of the other lanes are released only if they happen before the release.
+Lanes synchronize by `bar.warp.sync` and barriers only, not by reconvergence.
 """
 
 from __future__ import annotations
@@ -27,42 +28,43 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.asynchrony.waits import Waits
     from pyptx_sim.observer import Masks, Offsets
 
-_FEW: Final = 8  # rows of each of many groups that are put together one by one
+_FEW: Final = 8  # rows per group that `_largest` joins for all groups at once
 
 
 class WarpClocks:
-    """The clocks of the warps of a wave; `threads`, bool `[warps, 32]`, says which of their lanes there are.
+    """Vector clocks of the warps of one wave of CTAs; `threads`, bool `[warps, 32]`, marks the lanes that exist.
 
-    Groups of so many warps share memory that others do not reach. What all warps of its group did up to the time in
-    `settled` a row knows: that settles most questions at once. It may know more.
+    Each `group` consecutive warps share memory that other warps cannot access. All accesses by warps of the group up to
+    time `settled[row]` happen before the next access of the row's lanes. `settled` is a lower bound that suffices for
+    most comparisons.
     """
 
     def __init__(self, threads: Masks, group: int = 1) -> None:
-        """Start with warps that know nothing of each other."""
+        """Start with unordered warps, all at time 1."""
         warps = len(threads)
         self.now: NDArray[np.int32] = np.ones(warps, np.int32)
         self.known: Clock = np.zeros((warps, warps), np.int32)
-        self.settled: NDArray[np.int32] = np.zeros(warps, np.int32)  # by row
+        self.settled: NDArray[np.int32] = np.zeros(warps, np.int32)  # by row of `known`: see the class
         self._group = group
         self._absent = ~threads
         self._columns = self._agents = 0
-        self.of_agents: list[int] = []  # the columns of what runs beside the warps
+        self.of_agents: list[int] = []  # columns of queues of asynchronous operations
         self.waits: list[Waits] = []
-        """Waits of lanes for asynchronous operations of their own, by kind."""
+        """Waits of lanes for their own asynchronous operations, one `Waits` per kind of async-group."""
         self.waited: NDArray[np.bool_] = np.zeros(warps, np.bool_)
-        """Warps of which lanes have waited since all of them last synchronized."""
+        """Warps with lanes that have waited for an async-group since all lanes of the warp last synchronized."""
         self.own = Columns(self)
         self.retired = Retired(self)
         self.first_warp = 1 - warps
-        """The number of this wave's first warp, in the numbering through all waves, from 1 on."""
-        self._row: NDArray[np.int64] = np.repeat(np.arange(warps), LANES)  # of each lane
+        """Number of the first warp of this wave of CTAs; warps are numbered through all waves, from 1."""
+        self._row: NDArray[np.int64] = np.repeat(np.arange(warps), LANES)  # row of each lane, at index 32 * warp + lane
         self._parted: NDArray[np.bool_] = np.zeros(warps, np.bool_)
-        self._apart = False  # whether a warp has parted since the start
+        self._apart = False  # whether any lane has had a row of its own in this wave
         self._rows = warps
         self._free: list[int] = []
 
     def columns(self, count: int, *, agents: bool = False) -> int:
-        """Return the first of `count` fresh columns of `known`: of what else one knows, and tells others of."""
+        """Add `count` columns to `known` and return the first; `agents`: for queues of asynchronous operations."""
         first, self._columns = self._columns, self._columns + count
         if agents:
             self.of_agents.extend(range(first, self._columns))
@@ -71,13 +73,13 @@ class WarpClocks:
         return first
 
     def _make_room(self, rows: int, columns: int) -> None:
-        """Let `known` have so many rows and columns: the new ones cost no memory until they are written."""
+        """Enlarge `known` to these numbers of rows and columns; the new zeros use no memory until they are written."""
         larger = np.zeros((rows, columns), np.int32)
         larger[: self.known.shape[0], : self.known.shape[1]] = self.known
         self.known = larger
 
     def next_wave(self) -> None:
-        """Start over with new warps."""
+        """Reset the clocks for the warps of the next wave of CTAs."""
         self.known[:] = self.settled[:] = 0
         self.now[:] = 1
         self.first_warp += len(self.now)
@@ -87,7 +89,7 @@ class WarpClocks:
         self._free.clear()
 
     def kept(self, known: Clock) -> Clock:
-        """Return what was known in the wave that has ended as it is kept for later ones."""
+        """Return a vector clock of the wave of CTAs that has ended, converted to the columns that later waves use."""
         for waits in self.waits:
             known = waits.settled(known, self.own)
         return self.retired.kept(known, self.first_warp - len(self.now), self.own)
@@ -95,47 +97,47 @@ class WarpClocks:
     # --- rows -----------------------------------------------------------------------------------
 
     def rows(self, warps: Offsets, lanes: Offsets) -> Offsets:
-        """Return the row of `known` of each of some lanes."""
+        """Return, per lane `lanes[i]` of `warps[i]`, the row of `known` that is its vector clock."""
         return self._row[warps * LANES + lanes] if self._apart else warps
 
     def unsettled(self, times: NDArray[np.int32], rows: Offsets) -> NDArray[np.bool_]:
-        """Tell which times are later than what a row knows that all warps of its group did."""
+        """Return, per entry, whether `times[i]` is after `settled[rows[i]]`, so that the vector clock must decide."""
         if of_all_warps(rows):
             late: NDArray[np.bool_] = times.reshape(-1, LANES) > self.settled[: len(rows) // LANES, None]
             return late.reshape(-1)
         return times > self.settled.take(rows)
 
     def alike(self, warps: Offsets) -> bool:
-        """Tell whether the lanes of each of some warps know the same."""
+        """Return whether in each of `warps` all lanes have the same vector clock."""
         return not (self._apart and self._parted[warps].any())
 
     def parted(self, warps: Offsets) -> NDArray[np.bool_]:
-        """Return, per warp, whether its lanes may know different things."""
+        """Return, per warp, whether its lanes may have different vector clocks."""
         return self._parted[warps]
 
     def rows_of_warps(self, first: int, count: int) -> Offsets:
-        """Return the rows of all lanes of `count` warps."""
+        """Return the rows of `known` of all lanes of `count` warps from warp `first` on."""
         return np.unique(self._row[first * LANES : (first + count) * LANES])
 
     def known_of(self, groups: Offsets, size: int) -> Clock:
-        """Return what all lanes of each of some groups of `size` warps know, together."""
+        """Return, per group of `size` warps, the elementwise maximum of the vector clocks of its lanes."""
         if not self._apart:
             return np.asarray(self.known[groups[:, None] * size + np.arange(size)].max(axis=1))
         rows = [self.rows_of_warps(group * size, size) for group in groups.tolist()]
         return np.array([self.known[each].max(axis=0) for each in rows])
 
     def _rows_of(self, warps: Offsets) -> Offsets:
-        """Return the rows of all lanes of some warps."""
+        """Return the rows of `known` of all lanes of `warps`."""
         return np.unique(self._row.reshape(-1, LANES)[warps]) if self._parted[warps].any() else warps
 
     def whole(self, warps: Offsets, masks: Masks) -> NDArray[np.bool_]:
-        """Tell for each warp whether a mask names all its lanes."""
+        """Return, per warp, whether its mask contains all lanes that exist."""
         named: NDArray[np.bool_] = masks | self._absent[warps]
         return np.asarray(named.all(axis=1))
 
     def _alone(self, warp: int, mask: NDArray[np.bool_]) -> Iterator[int]:
-        """Yield the rows of the lanes in `mask` for a change; one that others share is copied for them."""
-        here = self._row[warp * LANES : (warp + 1) * LANES]  # a view
+        """Yield the rows of lanes `mask` of a warp, to be changed; rows that other lanes use as well are copied."""
+        here = self._row[warp * LANES : (warp + 1) * LANES]  # a view of `_row`
         others = ~mask & ~self._absent[warp]
         for row in sorted(set(here[mask].tolist())):
             if (here[others] == row).any():
@@ -159,7 +161,7 @@ class WarpClocks:
         return row
 
     def _unite(self, warps: Offsets) -> None:
-        """Let the lanes of each warp know what each of them knows."""
+        """Replace the vector clocks of the lanes of each warp by their elementwise maximum, in one row per warp."""
         for warp in warps[self._parted[warps]].tolist():
             here = self._row[warp * LANES : (warp + 1) * LANES]
             rows = np.unique(here)
@@ -168,10 +170,14 @@ class WarpClocks:
             here[:] = warp
             self._parted[warp] = False
 
-    # --- telling and learning -------------------------------------------------------------------
+    # --- release and acquire --------------------------------------------------------------------
 
     def told(self, warps: Offsets, masks: Masks) -> Clock:
-        """Return what lanes of `warps` know and have done, all together; what they do from here on is later."""
+        """Return the release clock of lanes `masks` of `warps`, and advance the time of these warps.
+
+        A release clock is the elementwise maximum of the lanes' vector clocks and own times. It excludes later
+        accesses.
+        """
         whole = self.whole(warps, masks)
         if whole.all() and not self._parted[warps].any():
             told: Clock = self.known[warps].max(axis=0)
@@ -184,14 +190,17 @@ class WarpClocks:
         return told
 
     def _add_waits(self, warps: Offsets, masks: Masks, told: Clock, rows: Offsets) -> None:
-        """Add to rows of `told`, one for each warp, the operations that its lanes `masks` have waited for alone."""
+        """Add to row `rows[i]` of `told` the asynchronous operations that lanes of `warps[i]` have waited for.
+
+        Operations are added only if lanes `masks[i]` are all lanes of the warp that have issued operations.
+        """
         for waits in self.waits:
             covered = waits.covered(warps, masks)
             at = rows[covered], waits.agents.first + warps[covered]
             np.maximum.at(told, at, waits.complete[warps[covered]])
 
     def _take_waits(self, warps: Offsets) -> None:
-        """Record that all lanes of `warps`, which synchronize, know the operations that each has waited for."""
+        """Add to the clocks of `warps`, whose lanes synchronize, asynchronous operations that all lanes waited for."""
         if self.waited[warps].any():
             for waits in self.waits:
                 at = warps, waits.agents.first + warps
@@ -202,7 +211,7 @@ class WarpClocks:
         positions, lanes = np.nonzero(masks)
         if len(lanes) == 1 and not whole[positions[0]]:
             warp, lane = int(warps[positions[0]]), int(lanes[0])
-            only = self.own.of_lane(warp, lane)  # may make a column
+            only = self.own.of_lane(warp, lane)  # may add a column to `known`
             known: Clock = self.known[self._row[warp * LANES + lane]].copy()
             known[only] = self.now[warp]
             return known
@@ -214,19 +223,19 @@ class WarpClocks:
         return told
 
     def told_by_each(self, warps: Offsets, masks: Masks, groups: Offsets) -> tuple[Offsets, Clock]:
-        """Return the different `groups`, which ascend, and for each what its lanes know and have done, all together.
+        """Return the distinct numbers in `groups`, which ascend, and the release clock of the lanes of each group.
 
-        What they do from here on is later. A thread is of one group.
+        Advances the time of `warps`, so that later accesses are not in the release clocks. No thread is in two groups.
         """
         whole = self.whole(warps, masks)
         alike = np.flatnonzero(whole & ~self._parted[warps])
         asked = masks.copy()
         asked[alike] = False
-        asked[alike, masks[alike].argmax(axis=1)] = True  # one lane knows what all of the warp do
+        asked[alike, masks[alike].argmax(axis=1)] = True  # lanes with equal clocks: one lane represents the warp
         at, lanes = np.nonzero(asked)
         alone = ~whole[at]
         threads, of = warps[at], groups[at]
-        own = self.own.of_threads(threads[alone], lanes[alone])  # may make columns
+        own = self.own.of_threads(threads[alone], lanes[alone])  # may add columns to `known`
         starts = np.concatenate([[0], np.flatnonzero(of[1:] != of[:-1]) + 1])
         told, found = self._largest(self._row[threads * LANES + lanes], starts), of[starts]
         told[np.searchsorted(found, of[alone]), own] = self.now[threads[alone]]
@@ -237,7 +246,10 @@ class WarpClocks:
         return found, told
 
     def _largest(self, rows: Offsets, starts: Offsets) -> Clock:
-        """Return what the rows from each start on know together; `maximum.reduceat` takes thirty times as long."""
+        """Return, per group of `rows` that begins at `starts[i]`, the elementwise maximum of these rows of `known`.
+
+        `maximum.reduceat` takes 30 times as long.
+        """
         told: Clock = self.known[rows[starts]]
         sizes = np.diff(starts, append=len(rows))
         for further in range(1, min(int(sizes.max()), _FEW)):
@@ -249,7 +261,7 @@ class WarpClocks:
         return told
 
     def known_by(self, warps: Offsets, masks: Masks) -> Clock:
-        """Return what lanes of each of `warps` know, taken together, `[n, columns]`."""
+        """Return, per warp, the elementwise maximum of the vector clocks of lanes `masks[i]`, `[n, columns]`."""
         known: Clock = self.known[warps]
         if self._parted[warps].any():
             for number in np.flatnonzero(self._parted[warps]).tolist():
@@ -259,7 +271,10 @@ class WarpClocks:
         return known
 
     def learn(self, warps: Offsets, masks: Masks, told: Clock) -> None:
-        """Let lanes of `warps` know what has been told, perhaps before there were all columns."""
+        """Acquire: join the release clock `told` into the vector clocks of lanes of `warps`.
+
+        `told` may have fewer columns than `known`, if columns were added after the release.
+        """
         whole, count = self.whole(warps, masks), len(told)
         if whole.any():
             rows = self._rows_of(warps[whole])
@@ -272,7 +287,7 @@ class WarpClocks:
                     np.maximum(self.known[row, :count], told, out=self.known[row, :count])
 
     def learn_of(self, warps: Offsets, masks: Masks, columns: Offsets, times: NDArray[np.int32]) -> None:
-        """Let lanes of each of `warps` know the work of one column up to a time."""
+        """Raise component `columns[i]` of the clocks of lanes `masks[i]` of `warps[i]` to at least `times[i]`."""
         whole = self.whole(warps, masks)
         full = np.repeat(warps[whole], LANES)
         at = self.rows(full, np.arange(len(full)) % LANES), np.repeat(columns[whole], LANES)
@@ -286,11 +301,14 @@ class WarpClocks:
                     self.known[row, column] = max(int(self.known[row, column]), time)
 
     def _rows_among(self, warp: int, mask: NDArray[np.bool_]) -> Offsets | int:
-        """Return the rows of some lanes of a warp, perhaps one again and again."""
+        """Return the rows of `known` of lanes `mask` of a warp, with repetitions."""
         return self._row[warp * LANES : (warp + 1) * LANES][mask] if self._parted[warp] else warp
 
     def meet(self, warps: Offsets, masks: Masks, generations: Offsets) -> None:
-        """Let lanes of `warps` with the same number in `generations` know what each of them knows and has done."""
+        """Synchronize lanes at barriers: lanes of `warps` with equal numbers in `generations` get one joint clock.
+
+        The joint clock is the elementwise maximum of the lanes' vector clocks and own times.
+        """
         order = np.argsort(generations, kind="stable")
         warps, masks, generations = warps[order], masks[order], generations[order]
         first = np.flatnonzero(np.diff(generations, prepend=generations[0] - 1))
@@ -306,7 +324,7 @@ class WarpClocks:
         self._take_waits(warps)
         low, size = int(warps[0]), int(sizes[0])
         if (sizes == size).all() and (warps == np.arange(low, low + len(warps))).all():
-            groups = self.known[low : low + len(warps)].reshape(len(first), size, -1)  # a view
+            groups = self.known[low : low + len(warps)].reshape(len(first), size, -1)  # a view of `known`
             groups[:] = groups.max(axis=1, keepdims=True)
         else:
             self.known[warps] = np.repeat(np.maximum.reduceat(self.known[warps], first, axis=0), sizes, axis=0)
@@ -315,7 +333,7 @@ class WarpClocks:
         self.settled[warps] = self.known[warps[:, None], members].min(axis=1)
 
     def meet_lanes(self, warps: Offsets, masks: Masks) -> None:
-        """Let the lanes of a mask, in each of `warps` by itself, know what each of them knows and has done."""
+        """Synchronize lanes `masks[i]` of `warps[i]`, in each warp alone: join their vector clocks and own times."""
         whole = self.whole(warps, masks)
         full = warps[whole]
         self._unite(full)
@@ -329,17 +347,20 @@ class WarpClocks:
             self.learn(one, mask[None], self.told(one, mask[None]))
 
     def show(self, columns: Columns, warps: Offsets, masks: Masks) -> None:
-        """Let what has these columns see what lanes of `warps` know and have done, as they know from here on."""
+        """Copy the release clocks of lanes `masks` of `warps` into the components `columns` (of a proxy, for example).
+
+        The new components are in the vector clocks of these lanes, so later releases of the lanes pass them on.
+        """
         plain = self.whole(warps, masks) & ~self._parted[warps]
         for warp, mask in zip(warps[~plain], masks[~plain], strict=True):
             one = np.array([warp])
             told = self.told(one, mask[None])
-            seen = columns.all(self.own)  # may make columns
+            seen = columns.all(self.own)  # may add columns to `known`
             shown = np.zeros(self.known.shape[1], np.int32)
             shown[seen] = told[self.own.all(self.own)]
             self.learn(one, mask[None], shown)
         full = warps[plain]
-        seen = columns.all(self.own)  # may make columns
+        seen = columns.all(self.own)  # may add columns to `known`
         known = self.known[full[:, None], self.own.all(self.own)]
         known[np.arange(len(full)), full] = self.now[full]
         self.known[full[:, None], seen] = known
@@ -348,15 +369,19 @@ class WarpClocks:
     # --- order ----------------------------------------------------------------------------------
 
     def orders(self, rows: Offsets, others: Offsets, masks: NDArray[Any], times: NDArray[Any]) -> NDArray[np.bool_]:
-        """Tell for each entry whether the work of lanes `masks` of `others` at `times` is known in `rows`."""
+        """Return, per entry, whether clock `rows[i]` contains accesses of lanes `masks[i]` of `others[i]`.
+
+        `times[i]` is the time of the accesses.
+        """
         return self.own.hold(self.known, rows, others, masks, times)
 
     def orders_within(
         self, rows: Offsets, warps: Offsets, masks: NDArray[Any], others: NDArray[Any], times: NDArray[Any]
     ) -> NDArray[np.bool_]:
-        """Tell for each entry whether what lanes `others` of a warp did at `times` comes before what `masks` do now.
+        """Return, per entry, whether accesses of lanes `others` of a warp happen before the next access of `masks`.
 
-        `rows` say what these know.
+        Entry i is about accesses at `times[i]`; vector clock `rows[i]` is that of lanes `masks[i]`. Program order
+        orders the lanes in both masks.
         """
         further = others & ~masks
         ordered: NDArray[np.bool_] = self.own.hold(self.known, rows, warps, further, times)

@@ -1,4 +1,4 @@
-"""Columns of vector clocks: one for each warp, and one for each diverged lane."""
+"""Columns of vector clocks: one per warp, and one per lane that releases without the rest of its warp."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ Clock: TypeAlias = np.ndarray[Any, np.dtype[np.int32]]
 
 
 class Columns:
-    """The columns that say up to where the work of each warp, and of lanes by themselves, has come to be known.
+    """Components of vector clocks for one kind of order: a column per warp, and one per lane that releases alone.
 
-    The first such columns are those of the clocks; others tell of who else has been shown it: a proxy, for one.
+    The first `Columns` of a run are for happens-before. Others are for accesses that are visible to a proxy, for
+    example.
     """
 
     def __init__(self, clocks: WarpClocks, *, agents: bool = False) -> None:
-        """Take fresh columns of `clocks` for its warps; `agents`: of asynchronous operations that these issue."""
+        """Add a column to `clocks` for each of its warps; `agents`: for queues of asynchronous operations."""
         self._clocks = clocks
         self._agents = agents
         self.warps = len(clocks.now)
@@ -35,10 +36,10 @@ class Columns:
         self._threads: list[tuple[int, int]] = []
         self._lanes: list[int] = []
         self._all: NDArray[np.int64] = np.zeros(0, np.int64)
-        self._parted: NDArray[np.bool_] = np.zeros(self.warps, np.bool_)  # warps of which a lane has a column
+        self._parted: NDArray[np.bool_] = np.zeros(self.warps, np.bool_)  # warps with a lane that has its own column
 
     def of_lane(self, warp: int, lane: int) -> int:
-        """Return the column of a lane; from now on it has one."""
+        """Return the clock column of a lane, and add it if the lane has none."""
         column = int(self._of_lanes[warp, lane])
         if column < 0:
             column = self._of_lanes[warp, lane] = self._clocks.columns(1, agents=self._agents)
@@ -48,21 +49,21 @@ class Columns:
         return column
 
     def of_threads(self, warps: Offsets, lanes: Offsets) -> NDArray[np.int64]:
-        """Return the columns of some lanes; from now on they have them."""
+        """Return the clock column of each lane `lanes[i]` of `warps[i]`, and add the missing columns."""
         for new in np.flatnonzero(self._of_lanes[warps, lanes] < 0).tolist():
             self.of_lane(int(warps[new]), int(lanes[new]))
         return self._of_lanes[warps, lanes]
 
     def of_lanes(self) -> Iterator[tuple[int, int, int]]:
-        """Yield the columns of lanes by themselves: the warp, the lane, and which it is."""
+        """Yield the warp, the lane and the clock column of each lane that has a column of its own."""
         return ((*thread, at) for thread, at in zip(self._threads, self._lanes, strict=True))
 
     def present(self) -> NDArray[np.int64]:
-        """Return all columns."""
+        """Return the clock columns of all warps, then the columns of single lanes."""
         return np.concatenate([np.arange(self.first, self.first + self.warps), np.array(self._lanes, np.int64)])
 
     def all(self, of: Columns) -> NDArray[np.int64]:
-        """Return all columns, in the order of those that `of` has."""
+        """Return all columns in the order of the columns of `of`, and add columns for the lanes that only `of` has."""
         for warp, lane in of._threads[len(self._threads) :]:
             self.of_lane(warp, lane)
         if len(self._all) < self.warps + len(self._lanes):
@@ -77,7 +78,10 @@ class Columns:
         masks: NDArray[Any],
         times: NDArray[Any],
     ) -> NDArray[np.bool_]:
-        """Tell for each entry whether a row knows what all lanes in `masks` of `warps` did at `times`."""
+        """Return, per entry, whether clock `rows[i]` contains accesses of lanes `masks[i]` of `warps[i]`.
+
+        `times[i]` is the time of the accesses.
+        """
         held: NDArray[np.bool_] = known[rows, self.first + warps] >= times
         if not self._lanes or held.all():
             return held
@@ -89,14 +93,17 @@ class Columns:
         return held
 
     def times(self, known: Clock, warp: int, lanes: Offsets) -> Clock:
-        """Return up to where `known`, which may have fewer columns, has what lanes of a warp did."""
+        """Return, per lane of a warp, the time up to which its accesses are in the vector clock `known`.
+
+        `known` may have fewer columns than the clocks have now.
+        """
         columns = self._of_lanes[warp, lanes]
         there = (columns >= 0) & (columns < len(known))
         times: Clock = np.maximum(known[self.first + warp], np.where(there, known[np.where(there, columns, 0)], 0))
         return times
 
     def reach(self, known: Clock, warps: Offsets, times: NDArray[Any]) -> bool:
-        """Return whether the row `known` is ordered after any lane of `warps` at `times` or later."""
+        """Return whether the vector clock `known` is ordered after any lane of `warps` at `times` or later."""
         if (known[self.first + warps] >= times).any():
             return True
         columns = self._of_lanes[warps]

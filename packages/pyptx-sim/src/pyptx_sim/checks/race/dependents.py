@@ -1,10 +1,10 @@
 """Data races of overlapping launches: accesses of a grid that are not ordered after the completion of earlier grids.
 
 The prerequisite grid is the previous grid in the stream. Its completion happens before the return of
-`griddepcontrol.wait`. The completion of an earlier grid does so only if a thread waited in each grid in between: a grid
-in which no thread waits may complete before its own prerequisite grid. An access races with an access to the same bytes
-by a grid whose completion does not happen before it, unless both are reads or both are strong. The result is the same
-under every schedule. Manual: "griddepcontrol".
+`griddepcontrol.wait`. The completion of a still earlier grid does so only if a thread waited in each grid in between: a
+grid in which no thread waits may complete before its own prerequisite grid. An access races with an access to the same
+bytes by a grid whose completion does not happen before it, unless both are reads or both are strong. The result is the
+same under every schedule. Manual: "griddepcontrol".
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ _HELP_BETWEEN: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _Meeting:
-    """Bytes that an instruction of each of two launches touches: whether each writes, the first byte, and how many."""
+    """Bytes that one instruction of each of two launches accesses.
+
+    `writes` states whether each instruction writes. `offset` is the first byte, and `count` the number of bytes.
+    """
 
     pcs: tuple[int, int]
     writes: tuple[bool, bool]
@@ -43,7 +46,7 @@ class _Meeting:
 
 
 class _Footprint:
-    """Which bytes of the global space some accesses touch, and by which instruction: of several, one that is weak."""
+    """Per byte of global memory: an instruction that reads it, and one that writes it, with weak accesses if any."""
 
     def __init__(self, size: int) -> None:
         self._numbers: dict[tuple[int, bool], int] = {}
@@ -51,7 +54,7 @@ class _Footprint:
         self._tables = {writes: np.zeros(size, np.uint16) for writes in (False, True)}
 
     def enter(self, offsets: Offsets, size: int, pc: int, *, writes: bool, strong: bool) -> None:
-        """Enter accesses of one instruction; an atomic update counts as a write."""
+        """Record accesses of one instruction; an atomic update counts as a write."""
         number = self._numbers.setdefault((pc, strong), len(self._keys))
         if number == len(self._keys):
             self._keys.append((pc, strong))
@@ -60,7 +63,7 @@ class _Footprint:
         table[places[table[places] == 0] if strong else places] = number
 
     def meet(self, other: _Footprint) -> Iterator[_Meeting]:
-        """Yield what both touch and one writes, where not both are strong."""
+        """Yield bytes that both launches access and one writes, unless both accesses are strong."""
         for own, theirs in ((False, True), (True, True), (True, False)):
             mine, others = self._tables[own], other._tables[theirs]
             at = np.flatnonzero((mine > 0) & (others > 0))
@@ -74,26 +77,27 @@ class _Footprint:
 
 
 class Dependents:
-    """What one launch does that others in front or behind may overlap with; nothing where it runs alone."""
+    """Accesses of one launch that may overlap with the previous or the next launch; empty if it runs alone."""
 
     def __init__(self, view: RunView, clocks: WarpClocks) -> None:
-        """Begin as a launch that runs alone."""
+        """Start as a launch that runs alone."""
         self._view, self._clocks = view, clocks
         self.before: Dependents | None = None
-        """The launch in front, if this one may overlap with it."""
-        self._column = -1  # of the clocks: whether the grids in front are known to be complete
+        """Prerequisite launch, if this launch may overlap with it."""
+        # clock column that is 1 for lanes ordered after the completion of the prerequisite grid
+        self._column = -1
         self.touched: _Footprint | None = None
-        """What this launch touches, if another one may overlap with it."""
+        """Accesses of this launch, if a dependent launch may overlap with it."""
         self._early: _Footprint | None = None
         self._late: _Footprint | None = None
         self._released: set[int] = set()
         self.hides = True
-        """Whether every CTA has waited before it allowed dependent grids to start."""
+        """Whether every CTA has executed `griddepcontrol.wait` before it allowed dependent grids to start."""
         self.waits = False
         """Whether any thread has waited for the prerequisite grid."""
 
     def launched_behind(self, before: Dependents) -> None:
-        """Note that another launch may still run while this one does."""
+        """Record that this launch may overlap with launch `before`, its prerequisite grid."""
         size = self._view.arena_size("global")
         self.before, self._early = before, _Footprint(size)
         self._late = None if before.before is None else _Footprint(size)
@@ -111,7 +115,7 @@ class Dependents:
             self._clocks.learn_of(warps, masks, columns, np.ones(len(warps), np.int32))
 
     def released(self, warps: Offsets, masks: Masks) -> None:
-        """Note that lanes let dependent grids start."""
+        """Record that lanes have executed `griddepcontrol.launch_dependents`."""
         if self.before is None:
             return
         positions, lanes = np.nonzero(masks)
@@ -119,7 +123,7 @@ class Dependents:
         self._released.update((warps // self._view.warps_per_cta).tolist())
 
     def wave_ended(self) -> None:
-        """Note which blocks have ended without a wait, and so have let dependent grids start."""
+        """Update `hides` for CTAs that exited without `griddepcontrol.launch_dependents`, which the exit implies."""
         if self.before is None:
             return
         size = self._view.warps_per_cta
@@ -132,12 +136,12 @@ class Dependents:
     def access(
         self, space: Space, kind: AccessKind, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int
     ) -> None:
-        """Remember accesses of lanes."""
+        """Record accesses of lanes to global memory."""
         if space == "global" and self._overlaps:
             self._enter(offsets, size, warps, lanes, pc, writes=kind in _WRITES, strong=kind in _STRONG)
 
     def issued(self, work: AsyncOperations) -> None:
-        """Remember what asynchronous work will touch."""
+        """Record the accesses of asynchronous operations to global memory."""
         for touch in work.touches if self._overlaps else ():
             if touch.space == "global" and len(touch.offsets):
                 warps, lanes = work.warps[touch.owners], work.lanes[touch.owners]
@@ -162,7 +166,7 @@ class Dependents:
         known: NDArray[np.bool_] = self._clocks.known[self._clocks.rows(warps, lanes), self._column] > 0
         return known
 
-    # --- judging --------------------------------------------------------------------------------
+    # --- races ----------------------------------------------------------------------------------
 
     def judge(self) -> None:
         """Report the races of this launch with earlier grids."""
@@ -178,14 +182,14 @@ class Dependents:
                     self._report(before, meeting, waited=True)
 
     def _earlier(self) -> Iterator[Dependents]:
-        """Yield the earlier launches that may overlap with this one, the prerequisite first."""
+        """Yield the earlier launches that may overlap with this one, the prerequisite grid first."""
         before = self.before
         while before is not None:
             yield before
             before = before.before
 
     def complete_with_prerequisite(self) -> Iterator[Dependents]:
-        """Yield the prerequisite and the earlier launches whose completion its completion implies."""
+        """Yield the prerequisite grid, and the earlier launches whose completion its completion implies."""
         for before in self._earlier():
             yield before
             if not before.waits:
@@ -194,8 +198,8 @@ class Dependents:
     def _complete_at_start(self) -> set[Dependents]:
         """Return the launches that are complete before this one starts.
 
-        The prerequisite started after their completion, or each of its CTAs waited for them before it allowed this one
-        to start.
+        Either the prerequisite launch started after their completion, or each of its CTAs waited for them before it
+        allowed this launch to start.
         """
         found: set[Dependents] = set()
         for before in self._earlier():

@@ -1,6 +1,6 @@
-"""A memory in pages, each of which is judged by granules as narrow as the narrowest access to it.
+"""Memory divided into pages, each with shadow granules as narrow as the narrowest access to the page.
 
-So a kernel that keeps a byte beside its tiles pays for single bytes on the page of that byte, and nowhere else.
+A kernel that keeps one byte next to its tiles has granules of one byte only in the page of that byte.
 """
 
 from __future__ import annotations
@@ -23,20 +23,21 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.race.tables import Reach
     from pyptx_sim.observer import AsyncAccess, Masks, Offsets, Stores
 
-_MANY = 8  # times as many pages as those that are given narrower granules for the sake of the others
+# least number of pages of a range, per page that is narrowed only to make the range uniform
+_MANY = 8
 
 
 class Division:
-    """The shadows of a memory, by the width of their granules, and which of them each page belongs to."""
+    """Shadows of one memory, a `Shadow` per shadow granule width, and the granule width of each page."""
 
     def __init__(self, size: int, make: Callable[[int], Shadow]) -> None:
-        """Begin with memory of so many bytes that nobody has accessed; `make` makes a shadow with granules so wide."""
+        """Start with `size` bytes without accesses; `make` creates a `Shadow` with granules of a width in bytes."""
         self._make = make
         self._shadows: dict[int, Shadow] = {}
         self._granules: NDArray[np.uint8] = np.full(size // PAGE + 1, WIDEST_ACCESS, np.uint8)
 
     def clear(self) -> None:
-        """Forget every access; pages stay as narrow as they are, for what comes next will access them alike."""
+        """Forget all accesses, but keep the shadow granule width of each page: the next CTAs likely need the same."""
         for shadow in self._shadows.values():
             shadow.clear()
 
@@ -47,18 +48,21 @@ class Division:
         return shadow
 
     def untouched(self, touch: AsyncAccess) -> bool:
-        """Tell at a glance that warps have done nothing that `touch` may meet; False says nothing."""
+        """Return True if no 1 KiB page that `touch` overlaps has a conflicting access of a warp; False: unknown."""
         return all(shadow.untouched(touch) for shadow in self._shadows.values())
 
     def parts(self, offsets: Offsets, size: int, reach: Reach) -> Iterator[tuple[Shadow, NDArray[np.int64] | None]]:
-        """Yield shadows, and which of some accesses, which begin within a reach, belong to each: None for all."""
+        """Yield each shadow with the indices of the accesses in its pages (None: all accesses).
+
+        The accesses of `size` bytes begin at `offsets`, which are between the two numbers of `reach`.
+        """
         fits = fitting(WIDEST_ACCESS, offsets, size)
         if self._alike(reach, size, fits) or self._made_alike(reach, size, fits):
             yield self._shadow(int(self._granules[reach[0] >> PAGE_BITS])), None
             return
         pages = offsets >> PAGE_BITS
         granules = self._narrowed(pages, fits)
-        if size > fits:  # some may lie on two pages, and are judged by one shadow
+        if size > fits:  # an access to two pages needs one shadow for both
             last = offsets + (size - 1) >> PAGE_BITS
             across = np.flatnonzero(pages != last)
             if len(across):
@@ -73,7 +77,7 @@ class Division:
             yield self._shadow(granule), np.flatnonzero(granules == granule)
 
     def parts_of(self, touch: AsyncAccess) -> Iterator[tuple[Shadow, AsyncAccess]]:
-        """Yield shadows, and what of a touch belongs to each."""
+        """Yield each shadow, and the part of an asynchronous access in its pages."""
         reach = reach_of(touch.offsets)
         if not self._alike(reach, touch.size, fitting(WIDEST_ACCESS, touch.offsets, touch.size)):
             touch = _cut(touch)
@@ -85,14 +89,15 @@ class Division:
             yield shadow, here
 
     def _alike(self, reach: Reach, size: int, fits: int) -> bool:
-        """Tell at a glance that all pages between some accesses have granules of one width, which fits."""
+        """Return whether all pages of an offset range have one shadow granule width, which divides the accesses."""
         near = self._granules[reach[0] >> PAGE_BITS : (reach[1] + size - 1 >> PAGE_BITS) + 1]
         return bool(near[0] <= fits and (near == near[0]).all())
 
     def _made_alike(self, reach: Reach, size: int, fits: int) -> bool:
-        """Give the same granules to the few pages between some accesses that have wider ones; tell whether it was done.
+        """Narrow the pages of a range that have wider granules, if they are few; return whether one width remains.
 
-        Accesses that leave out a page here and there, at the end of a block's memory say, are alike from then on.
+        Later accesses to the whole range then need one shadow. An example is a kernel that skips the last page of a
+        CTA's memory.
         """
         first = reach[0] >> PAGE_BITS
         near = self._granules[first : (reach[1] + size - 1 >> PAGE_BITS) + 1]
@@ -103,7 +108,7 @@ class Division:
         return True
 
     def _narrowed(self, pages: Offsets, granule: int) -> NDArray[np.uint8]:
-        """Give some pages granules no wider than that, and return which they have."""
+        """Split shadow granules of some pages to at most a width in bytes; return the granule width of each page."""
         granules = self._granules.take(pages)
         if granules.max() <= granule:
             return granules
@@ -117,7 +122,7 @@ class Division:
 
 
 def _cut(touch: AsyncAccess) -> AsyncAccess:
-    """Return a touch in pieces that leave no page."""
+    """Return an asynchronous access in pieces that do not cross pages."""
     width = fitting(PAGE, touch.offsets, touch.size)
     if width == touch.size:
         return touch
@@ -126,24 +131,24 @@ def _cut(touch: AsyncAccess) -> AsyncAccess:
 
 
 class SomeStores:
-    """Some of the writes that an instruction is about to make, by their numbers among these."""
+    """Values of a subset of the writes of an instruction."""
 
     def __init__(self, stores: Stores, some: NDArray[np.int64]) -> None:
-        """Keep all, and which of them."""
+        """Keep the values of all writes, and the indices of the subset."""
         self._stores, self._some = stores, some
 
     def unchanged(self, some: Offsets) -> Masks:
-        """Tell which of some writes write what lies there."""
+        """Return, per write of the subset with the indices `some`, whether it leaves memory unchanged."""
         return self._stores.unchanged(self._some[some])
 
     def bytes_of(self, some: Offsets) -> NDArray[np.uint8]:
-        """Return what some writes write, `[writes, bytes]`."""
+        """Return the bytes that writes of the subset store, `[writes, bytes]`."""
         return self._stores.bytes_of(self._some[some])
 
     def addressed_by(self, some: Offsets) -> tuple[Offsets, Offsets]:
-        """Return the warps and the lanes that give the addresses of some writes."""
+        """Return, per write of the subset, the warp and the lane that supply its address."""
         return self._stores.addressed_by(self._some[some])
 
     def single(self, which: Offsets, at: Offsets, width: int) -> Stores:
-        """Return writes of `width` bytes: those from byte `at[i]` on of write `which[i]`."""
+        """Return parts of the writes of the subset: `width` bytes from byte `at[i]` of write `which[i]`."""
         return self._stores.single(self._some[which], at, width)

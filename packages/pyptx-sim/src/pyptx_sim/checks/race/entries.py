@@ -1,4 +1,4 @@
-"""Entries of the shadow, one for each granule that an access touches: made and compared."""
+"""Shadow entries (warp, lane mask, time, pc), one per shadow granule of an access: creation and comparison."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.race.reports import AccessEvent
     from pyptx_sim.observer import Offsets
 
-_HALF: Final = 32  # bits of a column; two side by side are set at once
+_HALF: Final = 32  # bits of a column; adjacent columns are set as one number
 _HIGH: Final = BITS.astype(np.int64) << _HALF
 
 
 def entries_of(
     warps: Offsets, lanes: Offsets, first_warp: int, now: NDArray[np.int32], pc: int, count: int
 ) -> NDArray[np.int32]:
-    """Return the entries of accesses by the instruction at `pc`, `count` of each: one behind the other.
+    """Return the shadow entries of accesses by the instruction at `pc`, `count` consecutive entries per access.
 
-    `first_warp` is the number of a wave's first warp, and `now` the time of each.
+    Access i is by lane `lanes[i]` of `warps[i]`. `first_warp` is the number of the first warp of this wave of CTAs, and
+    `now` the time of each warp.
     """
-    pairs = np.empty((len(warps), COLUMNS // 2), np.int64)  # WARP and MASK, TIME and PC
+    pairs = np.empty((len(warps), COLUMNS // 2), np.int64)  # columns WARP with MASK, and TIME with PC
     if of_all_warps(warps) and of_all_lanes(lanes):
         height = len(warps) // LANES
         pairs[:, 0] = _who(first_warp, height)
@@ -46,24 +47,24 @@ def entries_of(
 
 @lru_cache(maxsize=4)
 def _who(first_warp: int, height: int) -> NDArray[np.int64]:
-    """Return WARP and MASK of all lanes of so many warps."""
+    """Return columns WARP and MASK of the entries of all lanes of `height` warps."""
     found: NDArray[np.int64] = (np.arange(first_warp, first_warp + height)[:, None] | _HIGH).reshape(-1)
     return found
 
 
 def rises(at: NDArray[np.int64]) -> bool:
-    """Tell at a glance that no two of some granules are the same; False says nothing."""
+    """Return whether shadow granule numbers strictly increase, so that none is repeated."""
     return bool((at[1:] > at[:-1]).all())
 
 
 def lanes_differ(some: NDArray[np.int32], others: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Tell which entries of the shadow are of other lanes than others: warp and lanes stand side by side in them."""
+    """Return, per pair of shadow entries, whether their warps or lanes differ; both columns are compared as one."""
     differ: NDArray[np.bool_] = some.view(np.int64)[:, 0] != others.view(np.int64)[:, 0]
     return differ
 
 
 def by_warp_and_granule(step: AccessEvent) -> tuple[AccessEvent, NDArray[np.int64]]:
-    """Return a step with one entry for all lanes of a warp that touch a granule, and which one it was of the others."""
+    """Return `step` with one entry per warp and shadow granule, and the numbers of these entries in `step`."""
     some, entries = united(step.at, step.warps, step.entries)
     at, warps, lanes, rows = step.at[some], step.warps[some], step.lanes[some], step.rows[some]
     return replace(step, at=at, warps=warps, lanes=lanes, rows=rows, entries=entries), some
@@ -72,7 +73,7 @@ def by_warp_and_granule(step: AccessEvent) -> tuple[AccessEvent, NDArray[np.int6
 def united(
     at: NDArray[np.int64], warps: NDArray[Any], entries: NDArray[np.int32]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return the first one of each warp that touches a granule, and an entry for all of its lanes that do."""
+    """Return the first entry's index per warp and shadow granule, and an entry with all lanes that access it."""
     keys = warps * (int(at.max()) + 1) + at
     order = keys.argsort(kind="stable")
     first = np.flatnonzero(np.diff(keys[order], prepend=-1))
@@ -85,7 +86,7 @@ def united(
 def rules_of(
     step: AccessEvent, bad: NDArray[np.int64], last: NDArray[np.int32]
 ) -> Iterator[tuple[NDArray[np.bool_], str]]:
-    """Yield a mask of the entries `bad` that race with another warp, and one of the others, each with its rule."""
+    """Yield, per rule, a mask of the `bad` entries: races with another warp, then races within a warp."""
     own = last[:, WARP] == step.entries[bad, WARP]
     for which, rule in ((~own, f"{step.space}-race"), (own, "lane-race")):
         if which.any():

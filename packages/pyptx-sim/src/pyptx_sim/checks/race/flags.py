@@ -1,7 +1,8 @@
-"""Why a flag that was passed orders nothing: which of its scope, its release, its acquire or its threads was wrong.
+"""Reasons, for notes of findings, why a flag does not order two racing accesses.
 
-Flags are locations that one thread writes by a strong access and another one reads. They decide nothing here:
-`messages` says what they order. Manual: "Release and Acquire Patterns", "Morally strong operations".
+A flag is a location that one thread writes with a strong access and another thread reads. The reason is a wrong scope,
+a missing release or acquire, or a third thread. This module does not affect which races are found: `release_clocks`
+orders accesses. Manual: "Release and Acquire Patterns", "Morally strong operations".
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ __all__ = ["Flags", "Racer"]
 
 @dataclass(frozen=True, slots=True)
 class Racer:
-    """Threads of a warp that race: a mask of lanes, and when and at which instruction they made their access."""
+    """Lanes (as bits) of one warp that made a racing access, with the warp's time and the pc of the access."""
 
     warp: int
     mask: int
@@ -35,13 +36,13 @@ class Racer:
     pc: int
 
     def has(self, lane: int) -> bool:
-        """Tell whether a lane is one of them."""
+        """Return whether a lane is in the mask of the racing lanes."""
         return bool(self.mask >> lane & 1)
 
 
 @dataclass(slots=True)
 class _Write:
-    """A strong write: whose, when, and the time and scope of the thread's last fence in front of it."""
+    """Strong write of a flag; `fence` is the time and scope of the writing thread's last fence, None without one."""
 
     warp: int
     lane: int
@@ -53,7 +54,7 @@ class _Write:
 
 @dataclass(slots=True)
 class _Read:
-    """A strong read of what another thread wrote; `fence` is the scope of a fence of its thread behind it."""
+    """Strong read of a flag that another thread wrote; `fence` is the scope of the reading thread's next fence."""
 
     lane: int
     write: _Write
@@ -63,20 +64,20 @@ class _Read:
 
 
 class Flags:
-    """The flags of the warps of a wave."""
+    """Flags that the warps of one wave of CTAs have written and read."""
 
     def __init__(self, view: RunView, clocks: WarpClocks, within: Callable[..., NDArray[np.bool_]]) -> None:
-        """Begin without any; `within` tells whether scopes hold pairs of warps (`ReleaseClocks.within`)."""
+        """Start without flags; `within` is `ReleaseClocks.within`, which compares scopes with pairs of warps."""
         self._view = view
         self._clocks = clocks
         self._within = within
         self._written: dict[tuple[Space, int], _Write] = {}
-        self._read: dict[int, dict[tuple[int, Space, int], _Read]] = {}  # by warp, then lane and location
+        self._read: dict[int, dict[tuple[int, Space, int], _Read]] = {}  # reads by warp, then by (lane, space, offset)
         self._fences: dict[tuple[int, int], tuple[int, str]] = {}
-        self._orders: dict[int, Order] = {}  # by instruction
+        self._orders: dict[int, Order] = {}  # order of strong accesses, by pc
 
     def next_wave(self) -> None:
-        """Forget the warps before."""
+        """Forget the flags of the last wave of CTAs."""
         self._written.clear()
         self._read.clear()
         self._fences.clear()
@@ -84,7 +85,7 @@ class Flags:
     # --- events ---------------------------------------------------------------------------------
 
     def strong(self, order: Order, space: Space, offsets: Offsets, warps: Offsets, lanes: Offsets, pc: int) -> None:
-        """Note strong accesses of threads; those of a crowd are left out."""
+        """Record strong accesses of threads, unless the instruction accesses more than `CROWD` locations."""
         self._orders[pc] = order
         if len(offsets) > CROWD:
             return
@@ -97,7 +98,7 @@ class Flags:
                 self._written[space, offset] = _Write(warp, lane, time, order, pc, fence)
 
     def fence(self, warps: Offsets, masks: Masks, scope: str) -> None:
-        """Note a fence, before it advances the clocks."""
+        """Record a fence of lanes of `warps`; called before the fence advances the clocks."""
         for warp, mask in zip(warps.tolist(), masks, strict=True):
             for lane in np.flatnonzero(mask).tolist():
                 self._fences[warp, lane] = int(self._clocks.now[warp]), scope
@@ -108,7 +109,7 @@ class Flags:
     # --- reasons --------------------------------------------------------------------------------
 
     def why(self, me: Racer, other: Racer) -> str:
-        """Return why the flags that one thread has read do not order it after the other's access; empty if none."""
+        """Return why flags that `me` has read do not order its access after that of `other`; empty if unknown."""
         mine, others = self._orders.get(me.pc), self._orders.get(other.pc)
         if mine is not None and others is not None:
             narrow = min(mine.scope, others.scope, key=level_of)
@@ -125,7 +126,7 @@ class Flags:
         return ""
 
     def _candidates(self, me: Racer, other: Racer) -> Iterator[_Read]:
-        """Yield reads of flags written behind the other's access: those of the two threads themselves first."""
+        """Yield reads by `me` of flags written after the access of `other`; flags between the two threads first."""
         reads = [read for read in self._read.get(me.warp, {}).values() if self._behind(read.write, other)]
         yield from sorted(
             reads,
@@ -133,7 +134,7 @@ class Flags:
         )
 
     def _behind(self, write: _Write, other: Racer) -> bool:
-        """Tell whether a flag was written by a thread of the other's block, and not before its access in its warp."""
+        """Return whether the CTA of `other` wrote a flag; a write by the warp of `other` must follow the access."""
         per_block = self._view.warps_per_cta
         if write.warp != other.warp:
             return write.warp // per_block == other.warp // per_block

@@ -1,10 +1,10 @@
-"""Global memory that warps have touched line by line: most of a kernel's accesses, judged by lines and not by lanes.
+"""Race checks of global memory by lines of 128 bytes instead of by lanes, for the usual coalesced accesses.
 
-Where the lanes of a warp go to elements side by side, one entry stands for all lanes that touch a line of 128 bytes,
-each its own element. That lasts as long as there is nothing to be said, no lane goes to another one's element, and the
-lanes of a warp know the same: the first other access to any of these lines moves all that is known to the shadow, lane
-by lane. `WholeLines` says which lines are judged so, and by elements of which size; what is known of all others is in
-the shadow.
+If the lanes of a warp access consecutive elements, a single shadow entry represents all lanes that access a line, each
+lane its own element. This requires that no access is a race, that each element is always accessed by the same lane
+number, and that the lanes of a warp have equal vector clocks. The first access to one of these lines that violates a
+requirement moves all entries to the shadow, as an entry per lane. `WholeLines` records which lines are checked like
+this, and their element size; the shadow has all other accesses.
 """
 
 from __future__ import annotations
@@ -34,33 +34,37 @@ if TYPE_CHECKING:
     from pyptx_sim.observer import AccessKind, AsyncAccess, Offsets
 
 _BITS: Final = 7
-_LINE: Final = 1 << _BITS  # bytes
-_ELEMENTS: Final = tuple(_LINE // LANES << shift for shift in range(4))  # bytes of what a lane touches
+_LINE: Final = 1 << _BITS  # size of a line in bytes
+_ELEMENTS: Final = tuple(_LINE // LANES << shift for shift in range(4))  # element sizes in bytes, one element per lane
 _ALL: Final = np.arange(LANES)
 _SHADOW: Final = len(_ELEMENTS) + 1
 
 
 class WholeLines:
-    """Which lines of global memory are judged as such, by elements of which size."""
+    """Lines of global memory that are checked as whole lines, by element size."""
 
     def __init__(self, clocks: WarpClocks, causality: Causality, size: int) -> None:
-        """Begin with memory of so many bytes that nobody has touched."""
+        """Start with `size` bytes of global memory without accesses."""
         self._clocks = clocks
         self._parts = clocks, causality, size
-        self._owner: NDArray[np.uint8] = zeros((size >> _BITS) + 2, np.uint8)  # by line: a size from 1, or _SHADOW
+        # per line: index of its element size in _ELEMENTS plus 1, or _SHADOW; 0: no access
+        self._owner: NDArray[np.uint8] = zeros((size >> _BITS) + 2, np.uint8)
         self._by_size: dict[int, Lines] = {}
 
     @property
     def used(self) -> bool:
-        """Whether any lines are."""
+        """Whether any line is checked as a whole."""
         return bool(self._by_size)
 
     def untouched(self, touch: AsyncAccess) -> bool:
-        """Tell at a glance that no lines know anything that `touch` may meet; False says nothing."""
+        """Return True if no 1 KiB page that `touch` overlaps has a conflicting line access; False: unknown."""
         return all(lines.untouched(touch) for lines in self._by_size.values())
 
     def enter(self, kind: AccessKind, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int) -> bool:
-        """Judge and enter accesses, if that can be done by lines and there is nothing to be said; else tell so."""
+        """Check and record accesses by whole lines; return False, without a record, if the shadow has to check them.
+
+        The shadow checks accesses that are not whole lines, and accesses that may be a race.
+        """
         if kind not in {"read", "write"} or size not in _ELEMENTS or not self._clocks.alike(warps):
             return False
         if not _whole(offsets, size, lanes):
@@ -77,7 +81,7 @@ class WholeLines:
         return True
 
     def leave(self, offsets: Offsets, size: int) -> bool:
-        """Leave what accesses touch to the shadow; tell whether lines know nothing of it."""
+        """Assign the accessed lines to shadow memory; return False if line entries must be moved there first."""
         for at in (offsets >> _BITS, offsets + (size - 1) >> _BITS):
             owners = self._owner.take(at)
             if not ((owners == 0) | (owners == _SHADOW)).all():
@@ -86,13 +90,13 @@ class WholeLines:
         return True
 
     def move(self, division: Division) -> None:
-        """Move all that is known to the shadows of a memory, which know nothing of these lines."""
+        """Move the entries of all lines to the shadows of global memory."""
         for lines in self._by_size.values():
             lines.move(division)
 
 
 def _whole(offsets: Offsets, size: int, lanes: Offsets) -> bool:
-    """Tell whether all lanes of warps touch whole lines, each its own element."""
+    """Return whether accesses of whole warps are to whole lines, each lane to its own element in order."""
     if len(offsets) % LANES:
         return False
     lines = offsets.reshape(-1, _LINE // size)
@@ -101,27 +105,27 @@ def _whole(offsets: Offsets, size: int, lanes: Offsets) -> bool:
 
 
 class Lines:
-    """The last weak accesses of global memory by lines, all of elements of one size."""
+    """Last weak accesses of global memory by lines, for elements of one size."""
 
     def __init__(self, clocks: WarpClocks, causality: Causality, size: int, element: int) -> None:
-        """Begin with memory of so many bytes that nobody has touched."""
+        """Start with `size` bytes of global memory without accesses; `element` is the element size in bytes."""
         self._clocks, self._causality = clocks, causality
         self._entering = Reads(causality)
         count = -(-size // _LINE)
         self._element = element
-        self._lane: NDArray[np.uint8] = zeros(count, np.uint8)  # the first lane that touches a line, from 1
-        self._number: NDArray[np.int32] = zeros(count, np.int32)  # of a line among some
+        self._lane: NDArray[np.uint8] = zeros(count, np.uint8)  # per line: first lane that accesses it, from 1
+        self._number: NDArray[np.int32] = zeros(count, np.int32)  # scratch values of `_differ`, one per line
         self._write, self._read, self._first = Table(count), Table(count), Table(count)
         self._more_reads = Overflow(count)
         self._written, self._was_read = Pages(size), Pages(size)
 
     def untouched(self, touch: AsyncAccess) -> bool:
-        """Tell at a glance that warps have done nothing that `touch` may meet; False says nothing."""
+        """Return True if no 1 KiB page that `touch` overlaps has a conflicting line access; False: unknown."""
         missed = self._written.misses(touch.offsets, touch.size)
         return missed and (not touch.writes or self._was_read.misses(touch.offsets, touch.size))
 
     def enter(self, kind: AccessKind, lines: Offsets, warps: Offsets, lanes: Offsets, pc: int) -> bool:
-        """Judge and enter accesses to lines by lanes of warps, if there is nothing to be said; else tell so."""
+        """Check and record accesses to lines; return False, without a record, if they may be a race."""
         step = self._step(kind, lines, warps, lanes, pc)
         if not self._goes_its_way(step):
             return False
@@ -143,7 +147,7 @@ class Lines:
         return True
 
     def _step(self, kind: AccessKind, at: Offsets, warps: Offsets, lanes: Offsets, pc: int) -> AccessEvent:
-        """Return a step with one entry for each line."""
+        """Return accesses as an `AccessEvent` with one entry per 128-byte line."""
         count = _LINE // self._element
         warps, lanes = warps[::count], lanes[::count]
         entries = np.empty((len(at), COLUMNS), np.int32)
@@ -155,20 +159,20 @@ class Lines:
         return AccessEvent("global", kind, at, reach_of(at), 1, warps, lanes, rows, entries, pc, first_warp)
 
     def _goes_its_way(self, step: AccessEvent) -> bool:
-        """Tell whether each line is touched by the lanes that always touch it, whatever their warp."""
+        """Return whether each line of `step` is accessed by the same lane numbers as before, whatever the warp."""
         lanes = (step.lanes + 1).astype(np.uint8)
         first = self._lane.take(step.at)
         self._lane[step.at] = lanes
         return not ((first != 0) & (first != lanes)).any() and bool((self._lane.take(step.at) == lanes).all())
 
     def _differ(self, lines: Offsets) -> bool:
-        """Tell whether no two of some lines are the same: each still has its own number when all have got one."""
+        """Return whether line numbers are all different: each line keeps the index that is written to it."""
         numbers = np.arange(len(lines), dtype=np.int32)
         self._number[lines] = numbers
         return bool((self._number.take(lines) == numbers).all())
 
     def _comes_behind(self, step: AccessEvent, table: Table) -> bool:
-        """Tell whether every access in a table to what a step touches is ordered before it."""
+        """Return whether every access in `table` to the lines of `step` happens before `step`."""
         last = table.touched(step.at, step.reach)
         if last is None:
             return True
@@ -178,10 +182,10 @@ class Lines:
     def _ordered(self, step: AccessEvent, at: NDArray[np.int64], last: NDArray[np.int32], *, reads: bool) -> bool:
         return bool(self._causality.precede(step, at, last, reads=reads).all())
 
-    # --- leaving --------------------------------------------------------------------------------
+    # --- move to the shadow ---------------------------------------------------------------------
 
     def move(self, division: Division) -> None:
-        """Move all that is known to the shadows of a memory, which know nothing of it, lane by lane."""
+        """Move the entries of all lines to the shadows of global memory, as an entry per lane."""
         for shadow, at, entries in self._by_lane(division, *self._write.entries()):
             shadow.put_write(at, entries, reach_of(at))
         for shadow, at, entries in self._by_lane(division, *self._read.entries()):
@@ -194,7 +198,7 @@ class Lines:
     def _by_lane(
         self, division: Division, at: NDArray[np.int64], entries: NDArray[np.int32]
     ) -> Iterator[tuple[Shadow, NDArray[np.int64], NDArray[np.int32]]]:
-        """Yield entries of lines as those of lanes, by the shadow that they belong to, if there are any."""
+        """Yield the entries of lines `at` as entries of lanes: the shadow, its shadow granules, and their entries."""
         if not len(at):
             return
         count = _LINE // self._element

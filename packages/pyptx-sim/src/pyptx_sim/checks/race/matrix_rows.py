@@ -1,4 +1,7 @@
-"""Rows of matrices in the shadow: which lanes accessed a part of a row, when granules have become narrower since."""
+"""Matrix rows (ldmatrix, stmatrix) in shadow memory: lanes that access a part of a row.
+
+If shadow granules are split after such an access, each part of a row belongs to some of the entry's lanes only.
+"""
 
 from __future__ import annotations
 
@@ -15,22 +18,25 @@ if TYPE_CHECKING:
 
 
 class MatrixRows:
-    """The instructions of a run that access rows of matrices."""
+    """Instructions of a run that access matrix rows, by pc."""
 
     def __init__(self) -> None:
-        """Begin without any."""
+        """Start without instructions."""
         self._rows: dict[int, Rows] = {}
         self.next: Rows | None = None
-        """Those of the next access, if it is to rows of a matrix."""
+        """Matrix rows that the next accesses read or write; None if they do not access matrix rows."""
 
     def enter(self, entries: NDArray[np.int32], lanes: Offsets, count: int, pc: int) -> None:
-        """Name the lanes of `entries` of the next access at `pc`, `count` of each row whose address `lanes` give."""
+        """Set the lane masks of the next access's shadow entries, `count` per row, to the lanes that access each part.
+
+        `lanes` supply the addresses of the rows; other lanes may access their bytes.
+        """
         if self.next is not None:
             entries[:, MASK] = self.next.masks(lanes, count)
             self._rows[pc] = self.next
 
     def narrowed(self, entries: NDArray[np.int32], at: NDArray[Any], granule: int) -> NDArray[np.int32]:
-        """Return the shadow's entries of the granules `at` with only those lanes that accessed the granule."""
+        """Return the shadow entries of the shadow granules `at` with only those lanes that accessed the granule."""
         if not self._rows or granule == WIDEST_ACCESS:
             return entries
         masks, count = entries[:, MASK], WIDEST_ACCESS // granule

@@ -1,7 +1,7 @@
-"""Who has read a strong write: what comes behind such a read comes behind the write, and nothing else does.
+"""Strong reads of strong writes: accesses after such a read happen after the write ("Observation Order").
 
-A write precedes in causality order what its reader does next, and what that precedes, though the write may not have
-been released nor the read have acquired. Manual: "Observation Order", "Causality Order".
+This holds even if the write is not a release and the read is not an acquire. It orders only this write, not earlier
+accesses of the writing thread. Manual: "Observation Order", "Causality Order".
 """
 
 from __future__ import annotations
@@ -20,39 +20,40 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.race.reports import AccessEvent
 
 _Write: TypeAlias = "tuple[str, int, int, int, int, int]"
-"""A space, a byte in it, and the warp, lanes, time and instruction that wrote it."""
+"""Key of a write: state space, byte offset, and warp, lane mask, time and pc of the writing instruction."""
 
 
 class Observations:
-    """The reads of strong writes that nothing else orders behind these."""
+    """Threads that have read each strong write, for reads that no other order puts after the write."""
 
     def __init__(self, clocks: WarpClocks) -> None:
-        """Begin with none."""
+        """Start without reads."""
         self._clocks = clocks
-        self._readers: dict[_Write, dict[tuple[int, int], int]] = {}  # by warp and lane the time of their first read
-        self._sources: dict[_Write, _Write] = {}  # what updates have read
+        # per write: warp and lane of each reading thread, and the time of the thread's first read
+        self._readers: dict[_Write, dict[tuple[int, int], int]] = {}
+        self._sources: dict[_Write, _Write] = {}  # by read-modify-write: the write that it read
 
     def next_wave(self) -> None:
-        """Forget warps that are gone."""
+        """Forget the reads by warps of the last wave of CTAs."""
         self._readers.clear()
         self._sources.clear()
 
     def read(self, step: AccessEvent, at: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> None:
-        """Note that entries `at` of a step of strong reads read the writes `last`."""
+        """Record that entries `at` of `step`, which are strong reads, have read the writes `last`."""
         warps, lanes = step.warps[at].tolist(), step.lanes[at].tolist()
         times = step.entries[at, TIME].tolist()
         for number, write in enumerate(_writes(step, at, last, granule)):
             reader = warps[number], lanes[number]
             source: _Write | None = write
-            while source is not None:  # who reads what an update writes observes what that has read, too
+            while source is not None:  # reading an atomic's value also observes the write that the atomic read
                 readers = self._readers.setdefault(source, {})
-                if reader in readers:  # and knows the sources of that: updates of one time may be each other's
+                if reader in readers:  # recorded with its sources; ends cycles of atomics at one time
                     break
                 readers[reader] = times[number]
                 source = self._sources.get(source)
 
     def update(self, step: AccessEvent, at: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> None:
-        """Note that entries `at` of a step update what the writes `last` have left."""
+        """Record that entries `at` of `step` are read-modify-writes that have read the writes `last`."""
         self.read(step, at, last, granule)
         updates = _writes(step, at, step.entries[at], granule)
         self._sources.update(zip(updates, _writes(step, at, last, granule), strict=True))
@@ -60,7 +61,7 @@ class Observations:
     def order(
         self, step: AccessEvent, at: NDArray[np.int64], last: NDArray[np.int32], granule: int
     ) -> NDArray[np.bool_]:
-        """Tell for each of the entries `at` whether it comes behind a read of the write in `last`."""
+        """Return, per entry `at[i]` of `step`, whether a strong read of the write `last[i]` happens before it."""
         known = np.zeros(len(at), np.bool_)
         if not self._readers:
             return known

@@ -1,4 +1,4 @@
-"""Accesses that have no place in a table of last ones."""
+"""Accesses to shadow granules for which a table with one last access per granule has no room."""
 
 from __future__ import annotations
 
@@ -15,39 +15,40 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# So many entries of an overflow are gathered before they are thinned to the last one of each lane by each instruction.
+# Number of entries above which only the last access of each lane by each instruction is kept.
 _GATHERED: Final = 1 << 22
-# Of more that differ, new ones are left out: a quarter of a gigabyte.
+# Number of entries above which new accesses are not recorded (256 MB).
 _MOST: Final = 1 << 23
 _PART: Final = 1 << 20
-"""About as many entries are looked up together."""
+"""Approximate number of entries that `find_in_parts` returns together."""
 
 
 class Overflow:
-    """Accesses of granules whose row in a table is taken: of readers that do not know of each other, the others.
+    """Accesses to shadow granules whose table entry is another access, for example reads by threads that are unordered.
 
-    They are kept in lists, any number of each granule, and looked up only where somebody writes.
+    Any number of entries per granule is kept, in lists. They are searched only when a granule is written.
     """
 
     def __init__(self, granules: int) -> None:
-        """Begin with none."""
+        """Start without accesses to `granules` shadow granules."""
         self._granules = granules
-        # Granules that have entries which count, and those that have only such as do not; most memories have none.
+        # Shadow shadow granules with valid entries, and those with dropped entries only; allocated with the first
+        # entry.
         self._known: NDArray[np.bool_] = np.zeros(0, np.bool_)
         self._dropped: NDArray[np.bool_] = self._known
-        self._at: NDArray[np.int64] = np.zeros(0, np.int64)  # sorted
+        self._at: NDArray[np.int64] = np.zeros(0, np.int64)  # sorted shadow granules
         self._entries: NDArray[np.int32] = np.zeros((0, COLUMNS), np.int32)
-        # In the order of execution: granules, entries, and into how many granules each has been split since.
+        # In execution order: shadow granules, entries, and the number of granules into which each has been split since.
         self._fresh: list[tuple[NDArray[np.int64], NDArray[np.int32], int]] = []
         self._count = 0
         self._thins_at = _GATHERED
 
     def __len__(self) -> int:
-        """Return how many accesses there are."""
+        """Return the number of entries."""
         return self._count
 
     def add(self, at: NDArray[np.int64], entries: NDArray[np.int32]) -> None:
-        """Keep accesses to the granules `at`, which are rows of the shadow."""
+        """Add accesses to the shadow granules `at`, with their shadow entries."""
         if not len(at) or self._count > _MOST:
             return
         if not len(self._known):
@@ -61,14 +62,14 @@ class Overflow:
             self._thin()
 
     def find(self, at: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int32]] | None:
-        """Return the accesses to the granules `at`: entry i is to that of number `which[i]`; None if there are none."""
+        """Return accesses to the granules `at`: entry i is to shadow granule `at[which[i]]`; None if there are none."""
         parts = list(self.find_in_parts(at))
         if len(parts) > 1:
             return np.concatenate([which for which, _ in parts]), np.concatenate([entries for _, entries in parts])
         return parts[0] if parts else None
 
     def find_in_parts(self, at: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32]]]:
-        """Yield the accesses that `find` returns in parts: n lanes that read and then write have n² a granule."""
+        """Yield the result of `find` in parts: n lanes that read and then write a shadow granule give n² entries."""
         which = np.flatnonzero(self._known[at]) if self._count else ()
         if not len(which):
             return
@@ -84,13 +85,13 @@ class Overflow:
             yield np.repeat(which[start:end], some), self._entries[np.repeat(first[start:end], some) + inside]
 
     def entries(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """Return all granules of accesses, and their rows."""
+        """Return the shadow granule and the shadow entry of each access."""
         self._sort()
         counts = np.flatnonzero(self._known[self._at]) if len(self._at) else self._at
         return self._at[counts], self._entries[counts]
 
     def drop(self, at: NDArray[np.int64]) -> None:
-        """Forget accesses to the granules `at`."""
+        """Drop the accesses to the shadow granules `at`."""
         if not self._count:
             return
         gone = at[self._known[at]]
@@ -98,7 +99,7 @@ class Overflow:
         self._dropped[gone] = True
 
     def split(self, factor: int) -> None:
-        """Make `factor` granules of each, all with its accesses."""
+        """Split each shadow granule into `factor` granules, all with its accesses."""
         self._granules *= factor
         self._known, self._dropped = self._known.repeat(factor), self._dropped.repeat(factor)
         before = [(self._at, self._entries, 1), *self._fresh]
@@ -107,7 +108,7 @@ class Overflow:
         self._count *= factor
 
     def move(self, at: NDArray[np.int64], other: Overflow, factor: int) -> None:
-        """Move accesses to the granules `at` to another one, where each of them is so many."""
+        """Move the accesses to the shadow granules `at` to `other`, where each granule is `factor` granules."""
         found = self.find(at)
         if found is not None:
             which, entries = found
@@ -115,7 +116,7 @@ class Overflow:
             self.drop(at)
 
     def _sort(self) -> None:
-        """Put what is fresh among the rest: of one granule, in the order of execution."""
+        """Merge new entries into the sorted arrays; entries of a shadow granule stay in execution order."""
         if not self._fresh:
             return
         fresh = [(at, entries) if parts == 1 else parts_of(at, entries, parts) for at, entries, parts in self._fresh]
@@ -126,7 +127,7 @@ class Overflow:
         self._fresh.clear()
 
     def _purge(self) -> None:
-        """Let go what no longer counts."""
+        """Remove entries that `drop` has marked."""
         self._sort()
         stays = ~self._dropped[self._at]
         self._at, self._entries = self._at[stays], self._entries[stays]
@@ -134,7 +135,7 @@ class Overflow:
         self._count = len(self._at)
 
     def _thin(self) -> None:
-        """Keep the last access of each lane by each instruction."""
+        """Keep, per shadow granule, only the last access of each lane and instruction."""
         self._purge()
         entries = self._entries
         order = np.lexsort((entries[:, PC], entries[:, MASK], entries[:, WARP], self._at))

@@ -1,4 +1,4 @@
-"""Which pages of a memory somebody has touched: what works on kilobytes at once looks there first."""
+"""Pages of 1 KiB of an arena that have been accessed, for a fast test of accesses to kilobytes."""
 
 from __future__ import annotations
 
@@ -13,29 +13,33 @@ if TYPE_CHECKING:
 
 PAGE_BITS: Final = 10
 PAGE: Final = 1 << PAGE_BITS
-"""Bytes of a page."""
+"""Size of a page in bytes."""
 
 
 class Pages:
-    """The pages of a memory that somebody has touched."""
+    """Set of the pages of an arena with at least one recorded access."""
 
     def __init__(self, size: int) -> None:
-        """Begin with memory of so many bytes that nobody has touched."""
-        self._touched: NDArray[np.bool_] = np.zeros((size >> PAGE_BITS) + 2, np.bool_)  # the last page only ends ranges
+        """Start with an arena of `size` bytes without accesses."""
+        # the additional last page is never accessed: it ends ranges of pages
+        self._touched: NDArray[np.bool_] = np.zeros((size >> PAGE_BITS) + 2, np.bool_)
         self._fresh = True
 
     def clear(self) -> None:
-        """Forget who has touched what."""
+        """Forget all accesses."""
         self._touched[:] = False
         self._fresh = True
 
     def mark(self, at: NDArray[np.int64], granule: int) -> None:
-        """Note that granules, of so many bytes, are touched."""
+        """Record accesses to the granules (aligned pieces of `granule` bytes) with the numbers `at`."""
         self._touched[at >> PAGE_BITS + 1 - granule.bit_length()] = True
         self._fresh = False
 
     def misses(self, offsets: Offsets, size: int) -> bool:
-        """Tell at a glance that nobody has touched any of `size` bytes at each of some offsets; False says nothing."""
+        """Return True if none of the 1 KiB pages of `size` bytes at each of `offsets` has been accessed.
+
+        False: other bytes of such a page, or these bytes, have been accessed.
+        """
         if self._fresh:
             return True
         first, last = offsets >> PAGE_BITS, offsets + (size - 1) >> PAGE_BITS

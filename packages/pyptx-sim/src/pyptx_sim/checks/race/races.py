@@ -1,9 +1,8 @@
-"""The race checker, for shared and global memory and whatever else threads share.
+"""Race checker for shared memory, global memory and the memories of extensions.
 
-Two accesses to the same bytes race when at least one of them writes, not both are strong (atomics, and loads and stores
-that are volatile, relaxed, acquire or release), and neither happens before the other (manual: "Memory Consistency
-Model", "Data-races").
-`clocks` says what happens before what, `shadow` remembers the last write, read and strong read of each granule.
+Two accesses to the same bytes race if at least one of them writes, not both are strong (atomics; volatile, relaxed,
+acquire or release loads and stores), and neither happens before the other (manual: "Memory Consistency Model",
+"Data-races"). `clocks` orders accesses; `shadow` has the last write, read and strong read of each shadow granule.
 """
 
 from __future__ import annotations
@@ -52,10 +51,10 @@ _NARROW: Final = (
 
 
 class RaceChecker(Observer):
-    """Reports races of warps, of lanes, and of asynchronous work with them."""
+    """Reports data races between warps, between lanes, and with asynchronous operations."""
 
     def __init__(self, view: RunView) -> None:
-        """Watch the run behind `view`."""
+        """Check the run that `view` describes."""
         self._view = view
         self._reports = Reports(view, self._why)
         group = view.warps_per_cta * view.cluster_size
@@ -78,22 +77,22 @@ class RaceChecker(Observer):
         self.dependents = Dependents(view, self._clocks)
 
     def past(self, seed: int) -> OlderWrites:
-        """Return what reads of this run may still return, for the machine to ask; the checker tells it of writes."""
+        """Return the simulator's source of older values for reads; from now on, this checker records writes in it."""
         past = self._causality.past = OlderWrites(self._view, self._messages, self._causality.knows, seed)
         return past
 
     @property
     def first_warp(self) -> int:
-        """The number of this wave's first warp; warps of all waves have different numbers."""
+        """Number of the first warp of this wave of CTAs; warps are numbered through all waves."""
         return self._causality.first_warp
 
     @property
     def reports(self) -> Reports:
-        """The reports of races."""
+        """Composer and recorder of the findings of data races."""
         return self._reports
 
     def _why(self, me: Racer, other: Racer, row: int) -> str:
-        """Return why what one thread, whose clocks are in a row, knows of another orders nothing; or nothing."""
+        """Return why the access of `me`, with clock `row`, is not ordered after that of `other`; empty if unknown."""
         over = self._phases.over
         if over is not None:
             entry = (np.array([each]) for each in (row, other.warp, other.mask, other.time))
@@ -104,7 +103,7 @@ class RaceChecker(Observer):
     # --- events ---------------------------------------------------------------------------------
 
     def wave_started(self) -> None:
-        """Forget memories of blocks and the old warps; global memory stays, written by warps of an earlier wave."""
+        """Forget the warps and shared memories of the last wave of CTAs; accesses to global memory stay."""
         parts = (
             self._accesses,
             self._causality,
@@ -127,39 +126,39 @@ class RaceChecker(Observer):
     def freed(
         self, rule: str, space: Space, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int
     ) -> None:
-        """Judge what gives memory back against asynchronous work."""
+        """Check that no outstanding asynchronous operation uses memory that lanes free."""
         self._work.check_free(rule, space, offsets, size, warps, lanes, pc)
 
     def barrier(self, warps: Offsets, masks: Masks, barriers: Offsets, pc: int) -> None:
-        """Order everything before each barrier before everything after it."""
+        """Check arrivals at named barriers, then order accesses before each barrier before those after it."""
         self._barrier_phases.arrived(warps, masks, barriers, pc)
         self._clocks.meet(warps, masks, barriers)
         self._barrier_phases.completed(warps, masks, barriers, pc)
         self._starts.meet(warps, masks, barriers)
 
     def barrier_arrivals(self, warps: Offsets, masks: Masks, barriers: Offsets, pc: int) -> None:
-        """Check arrivals without a wait; the arrivals release as `Signal`s."""
+        """Check arrivals at named barriers without a wait (`bar.arrive`); `signal` releases their clocks."""
         self._barrier_phases.arrived(warps, masks, barriers, pc)
 
     def warp_sync(self, warps: Offsets, masks: Masks, pc: int) -> None:  # noqa: ARG002 - the protocol's signature
-        """Order the lanes of each mask."""
+        """Synchronize the lanes of each mask (`bar.warp.sync`)."""
         self._clocks.meet_lanes(warps, masks)
         self._starts.meet(warps, masks, warps)
 
     def noncoherent(self) -> None:
-        """Note that the next reads are not coherent."""
+        """Mark the next accesses as `ld.global.nc`."""
         self._accesses.noncoherent = True
 
     def rows(self, rows: Rows) -> None:
-        """Note that the next accesses are to rows of a matrix."""
+        """Mark the next accesses as accesses to matrix rows (ldmatrix, stmatrix)."""
         self._accesses.matrix_rows.next = rows
 
     def storing(self, stores: Stores) -> None:
-        """Note what the next accesses store."""
+        """Keep the values that the next accesses store."""
         self._accesses.stores = stores
 
     def fence(self, warps: Offsets, masks: Masks, scope: str, pc: int, *, in_order: bool) -> None:  # noqa: ARG002 - the protocol's
-        """Let the lanes learn what they have read, and tell of what they know from here on."""
+        """Acquire the release clocks that lanes have read, and record the lanes' clocks for later strong writes."""
         self._flags.fence(warps, masks, scope)
         self._relaxed.fence(warps, masks, scope)
         self._messages.fence(warps, masks, scope, in_order=in_order)
@@ -167,7 +166,7 @@ class RaceChecker(Observer):
     def strong(
         self, order: Order, space: Space, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int
     ) -> None:
-        """Exchange messages, and note the scope and the size of the accesses."""
+        """Read and attach release clocks at strongly accessed locations, and record the scope and size."""
         self._causality.strong(order, size, pc)
         self._flags.strong(order, space, offsets, warps, lanes, pc)
         self._starts.strong(order, space, offsets, warps, lanes)
@@ -183,7 +182,7 @@ class RaceChecker(Observer):
     def signal(
         self, place: int, phase: int, warps: Offsets, masks: Masks, pc: int, *, scope: str, releases: bool
     ) -> None:
-        """Leave what the lanes know at a phase of an mbarrier."""
+        """Release the clocks of arriving lanes to a phase of an mbarrier or of another barrier."""
         if place >= 0:
             self._arrived([Signal(place, phase, warps, masks)], pc)
         else:
@@ -195,7 +194,7 @@ class RaceChecker(Observer):
             self._relaxed.arrive(place, phase, warps, masks, scope, pc)
 
     def signalled_together(self, signals: Sequence[Signal], pc: int, *, scope: str, releases: bool) -> None:
-        """Leave what the lanes know at each of the phases; at several at once, if they release it."""
+        """Release the clocks of arriving lanes to several mbarrier phases, together if the arrivals are releases."""
         if not releases or len(signals) == 1:
             super().signalled_together(signals, pc, scope=scope, releases=releases)
             return
@@ -210,7 +209,7 @@ class RaceChecker(Observer):
     def acquire(
         self, place: int, phase: int, warps: Offsets, masks: Masks, pc: int, *, scope: str, acquires: bool
     ) -> None:
-        """Take what was left there."""
+        """Acquire the clocks that arrivals have released to a phase."""
         self._work.seen.acquired(place, phase, warps, masks, pc)
         if acquires:
             self._phases.acquire(place, phase, warps, masks, scope)
@@ -219,50 +218,50 @@ class RaceChecker(Observer):
         self._starts.acquired((place, phase), warps, masks)
 
     def barrier_made(self, place: int, warp: int, lane: int, pc: int) -> None:
-        """Note who has initialized an mbarrier."""
+        """Record the thread that has initialized an mbarrier."""
         self._cross_ordering.made(place, warp, lane, pc)
         self._objects.made(place, pc)
 
     def barrier_ended(self, place: int, warp: int, lane: int, pc: int) -> None:
-        """Judge the end of an mbarrier."""
+        """Check an `mbarrier.inval` against the last uses of the mbarrier."""
         self._cross_ordering.ended(place, warp, lane, pc)
         self._objects.ended(place)
 
     def barrier_used(self, place: int, warps: Offsets, masks: Masks, pc: int) -> None:
-        """Judge the use of an mbarrier."""
+        """Check that uses of an mbarrier are ordered after its initialization."""
         self._cross_ordering.used([(place, warps, masks)], pc)
 
     def block_used(self, blocks: Offsets, warps: Offsets, pc: int) -> None:
-        """Check that the warps are ordered after the start of these CTAs."""
+        """Check that an instruction's warps are ordered after the start of the other CTAs that it applies to."""
         self._starts.used(blocks, warps, pc)
 
     def init_fence(self, warps: Offsets, masks: Masks) -> None:
-        """Let relaxed arrivals tell of initialized mbarriers."""
+        """Allow relaxed arrivals to release mbarrier initializations (`fence.mbarrier_init`)."""
         self._cross_ordering.init_fence(warps, masks)
 
     def work_fence(self, kinds: tuple[GroupKind, ...], warps: Offsets, masks: Masks, *, before: bool) -> None:
-        """Let relaxed arrivals tell of work, or let lanes know of work by relaxed waits."""
+        """Record a fence before relaxed arrivals, or after relaxed waits, that orders asynchronous operations only."""
         (self._relaxed.before if before else self._relaxed.after)(kinds, warps, masks)
 
     def proxy_fence(self, proxy: Proxy, warps: Offsets, masks: Masks, spaces: tuple[Space, ...]) -> None:
-        """Let a proxy see what the lanes know."""
+        """Make accesses that happen before a proxy fence visible to the proxy."""
         self._work.proxy_fence(proxy, warps, masks, spaces)
 
     def proxy_released(self, proxy: Proxy, warps: Offsets, masks: Masks) -> None:
-        """Let a proxy that is fenced one way see what the lanes know."""
+        """Make accesses that happen before a release fence of lanes visible to a unidirectional proxy."""
         self._one_way.released(proxy, warps, masks)
 
     def proxy_acquired(self, proxy: Proxy, space: Space, place: int, size: int, warps: Offsets, masks: Masks) -> None:
-        """Note what the lanes know of releases to such a proxy."""
+        """Record an acquire fence of lanes, for `size` bytes read through a unidirectional proxy."""
         self._one_way.acquired(proxy, space, place, size, warps, masks)
 
     def issued(self, work: AsyncOperations) -> None:
-        """Judge work against accesses of warps and against other work, then enter it."""
+        """Check asynchronous operations against earlier accesses and operations, then record them."""
         self._judge(work)
         self._enter(work, np.full(len(work.warps), work.item_id))
 
     def issued_together(self, works: Sequence[AsyncOperations]) -> None:
-        """Do so with all works at once, if there is nothing to report; else with one after the other."""
+        """Check and record joined operations if they have no finding, and the others one after another."""
         for some in batches(works) if len(works) > 1 else (works,):
             if isinstance(some, Batch) and not self._reports.finds(partial(self._judge, some.work)):
                 self._enter(some.work, some.item_ids)
@@ -280,7 +279,7 @@ class RaceChecker(Observer):
         self._work.enter(work, item_ids)
 
     def _judge(self, work: AsyncOperations) -> None:
-        """Judge work."""
+        """Check asynchronous operations that are issued now, without recording them."""
         for touch in work.touches:
             if touch.space == "shared":
                 self._objects.issued(work, touch)
@@ -296,61 +295,62 @@ class RaceChecker(Observer):
         self._work.judge(work)
 
     def _judge_touch(self, work: AsyncOperations, touch: AsyncAccess) -> None:
-        """Judge a touch of work against accesses of warps."""
+        """Check one asynchronous access against earlier accesses of warps."""
         proxy = work.proxy_of(touch)
         for shadow, part in self._accesses.parts_of(touch):
             if proxy is not None and proxy.one_way:
                 self._one_way.judge(work, part, proxy, shadow, self._causality.first_warp)
                 continue
             self._cross_ordering.judge(work, part, shadow, self._causality.ordered, self._causality.first_warp)
-            if work.together == 1:  # else all lanes issue it, together
+            if work.together == 1:  # operations with `together` > 1 are issued by all lanes
                 self._accesses.judge_issuers(work, part, shadow)
 
     def follows(self, kind: GroupKind, item_id: int, warps: Offsets, lanes: Offsets, places: Offsets) -> None:
-        """Note arrivals that tell of earlier work."""
+        """Record asynchronous arrivals that are performed after a thread's earlier operations."""
         self._work.agents.follows(kind, item_id, warps, lanes, places)
 
     def completed(self, item_id: int, place: int, phase: int) -> None:
-        """Leave at a phase of an mbarrier that work has completed."""
+        """Release asynchronous operations to the mbarrier phase in which they have completed."""
         self._work.agents.completed(item_id, place, phase)
         self._starts.completed(item_id, (place, phase))
 
     def waited(self, kind: GroupKind, warps: Offsets, masks: Masks, done: Offsets, read: Offsets) -> None:
-        """Let lanes know the work that they have waited for."""
+        """Order lanes after the operations of the async-groups that they have waited for."""
         self._work.agents.waited(kind, warps, masks, done, read)
 
     def wave_ended(self) -> None:
-        """Judge accesses to the shared memory of other blocks against their ends."""
+        """Check remote accesses to shared memory against the exit of the CTA that has the memory."""
         if self._view.cluster_size > 1:
             self._block_ends.wave_ended()
         self.dependents.wave_ended()
 
     def launched_behind(self, before: Observer) -> None:
-        """Watch for what is touched before the launch in front is complete."""
+        """Check this launch for races with the launch that `before` observes."""
         if isinstance(before, RaceChecker):
             self.dependents.launched_behind(before.dependents)
 
     def grids_complete(self, warps: Offsets, masks: Masks) -> None:
-        """Let the lanes know that the launches in front are complete."""
+        """Order lanes after the completion of prerequisite grids."""
         self.dependents.complete(warps, masks)
 
     def dependents_released(self, warps: Offsets, masks: Masks) -> None:
-        """Note what the lanes know that let others start."""
+        """Record that lanes have executed `griddepcontrol.launch_dependents`."""
         self.dependents.released(warps, masks)
 
     def run_ended(self) -> None:
-        """Judge what overlapping launches have touched."""
+        """Report races between overlapping launches."""
         self.dependents.judge()
 
     def access(
         self, space: Space, kind: AccessKind, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int
     ) -> None:
-        """Judge one instruction's accesses against asynchronous work and against each other, then enter them."""
+        """Check one instruction's accesses against asynchronous operations and earlier accesses, then record them."""
         if not len(offsets):
             return
         rows, stores = self._accesses.matrix_rows.next, self._accesses.stores
         if rows is not None and (not self._clocks.alike(warps) or self._clocks.waited[warps].any()):
-            # Lanes know different things: the lanes that give addresses do not stand for those that access the rows.
+            # If lanes have different clocks, the lane that supplies a row's address cannot represent the lanes that
+            # access the row.
             which, at, lanes = rows.of_single_lanes(lanes)
             offsets, size, warps = offsets[which] + at, rows.width, warps[which]
             self._accesses.matrix_rows.next = None

@@ -1,13 +1,14 @@
-"""What reads may still return: the writes of a location in coherence order, and which of them a thread knows.
+"""Older writes that a read may return: the writes of a location in coherence order, and which writes a thread knows.
 
-A weak memory needs no buffers of stores: clocks say what is allowed. A read may return any write that is not older, in
-coherence order, than the newest one that its thread knows, by causality or by having observed it; a store may be placed
-anywhere behind the newest write that its thread knows, but not between an update and the write that this has read. What
-the axioms forbid then cannot be seen. Memory holds the newest writes. Manual: "Memory Consistency Model", "Axioms".
+Weak memory is simulated without store buffers, by vector clocks. A read may return any write that is not older, in
+coherence order, than the newest write that happens before the read or was observed by its thread. A store may be
+inserted in coherence order after the newest write that its thread knows in this sense, but not between a
+read-modify-write and the write that it has read. This excludes the outcomes that the axioms forbid. Memory has the
+newest writes. Manual: "Memory Consistency Model", "Axioms".
 
-Of a location the last writes are kept; of an instruction that goes to a crowd of locations, none: there the newest is
-read. So it is of a location once it has been read so often, since its newest write, that returned an older one: a
-thread that polls will see what it waits for.
+Only the last writes of a location are kept. Reads return the newest write if the instruction accesses more than `CROWD`
+locations, or if `_PATIENCE` reads of the location have returned an older write since the newest one. So a thread that
+polls reads the new value after a while.
 """
 
 from __future__ import annotations
@@ -31,21 +32,22 @@ if TYPE_CHECKING:
 
     Knows = Callable[[Space, int, Offsets, Offsets, NDArray[np.int32]], bool]
 
-# How likely a read of a location of which there is more than one write looks back, and a store is placed further back.
+# Probabilities that a read may return an older write, and that a store may be inserted before the newest write.
 _LOOKS_BACK: Final = 0.5
 _COMES_LATE: Final = 0.3
-_KEPT: Final = 8  # writes of a location
-_LOCATIONS: Final = 1024  # of a memory; the oldest ones are forgotten
-_WIDEST: Final = 32  # bytes of a location
-_PATIENCE: Final = 8  # stale reads of a location between two writes of it
+_KEPT: Final = 8  # writes that are kept per location
+_LOCATIONS: Final = 1024  # locations that are kept per state space; the oldest is dropped
+_WIDEST: Final = 32  # greatest size of a location in bytes
+_PATIENCE: Final = 8  # number of reads that return older writes, per newest write of a location
 _NOBODYS: Final = np.zeros((0, COLUMNS), np.int32)
 
 
 @dataclass(slots=True)
 class _PastWrite:
-    """A write of a location: the shadow's `entries` of the lanes whose it is, none of what was there at first.
+    """Write of a location, with the shadow entries of the writing lanes (none: the initial value).
 
-    Of the newest one, memory has the `value`, and the messages have what it has `left`.
+    `value` and `left`, the release clock, are set for older writes only. Those of the newest write are in memory and in
+    `ReleaseClocks`.
     """
 
     entries: NDArray[np.int32]
@@ -56,7 +58,7 @@ class _PastWrite:
 
 @dataclass(slots=True)
 class _Location:
-    """The writes of `size` bytes, in coherence order, and how often older ones have been read since the newest."""
+    """Writes of `size` bytes in coherence order; `stale` is the number of reads of older writes since the newest."""
 
     size: int
     writes: list[_PastWrite]
@@ -64,30 +66,31 @@ class _Location:
 
 
 class OlderWrites:
-    """The writes that reads of a seeded run may still return.
+    """Older writes that reads of a run with a nonzero seed may return.
 
-    An instruction's accesses are told of in this order: `look` or `place`, which choose; `keep` for writes; `swapped`
-    around the exchange of messages; `written` for writes; `done`.
+    The calls for the accesses of an instruction are, in this order: `look` or `place`, which choose writes; `keep` for
+    writes; `swapped` around `ReleaseClocks.exchange`; `written` for writes; `done`.
     """
 
     def __init__(self, view: RunView, messages: ReleaseClocks, knows: Knows, seed: int) -> None:
-        """Begin without any; `knows` tells whether any of some lanes knows a write of a location."""
+        """Start without writes; `knows` returns whether any of some lanes knows a write of a location."""
         self._view, self._messages, self._knows = view, messages, knows
         self._random = np.random.default_rng((seed, 1))
         self._spaces: dict[Space, dict[int, _Location]] = {}
         self._sizes: set[int] = set()
-        self._read: dict[int, _PastWrite] = {}  # what the next reads return that is not the newest
-        self._behind: dict[int, int] = {}  # and where the next writes come that do not come last
-        self._left: dict[int, ReleaseClock | None] = {}  # with what these leave
+        self._read: dict[int, _PastWrite] = {}  # by offset: older write that the next read returns
+        # by offset: index in coherence order of the next write, if it is not the newest
+        self._behind: dict[int, int] = {}
+        self._left: dict[int, ReleaseClock | None] = {}  # by offset: release clocks of such writes
 
     def next_wave(self) -> None:
-        """Forget memories of blocks."""
+        """Forget writes to the shared memory of exited CTAs."""
         self._spaces = {space: known for space, known in self._spaces.items() if space == "global"}
 
-    # --- the machine asks -----------------------------------------------------------------------
+    # --- choices, called by the simulator -------------------------------------------------------
 
     def look(self, space: Space, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets) -> Mapping[int, bytes]:
-        """Choose what the next reads return: at some of the offsets, the bytes that lay there before."""
+        """Choose the writes that the next reads return; return the values of chosen older writes, by offset."""
         for offset, location, here in self._choices(space, offsets, size, _LOOKS_BACK):
             first = self._newest_known(space, offset, location, warps[here], lanes[here])
             chosen = int(self._random.integers(first, len(location.writes)))
@@ -97,7 +100,7 @@ class OlderWrites:
         return {offset: write.value for offset, write in self._read.items()}
 
     def place(self, space: Space, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets) -> Masks | None:
-        """Choose where the next stores come: return which are older than what memory holds, if any are."""
+        """Choose places in coherence order for the next stores; return which stores are not the newest."""
         for offset, location, here in self._choices(space, offsets, size, _COMES_LATE):
             if np.count_nonzero(here) > 1:
                 continue
@@ -110,13 +113,13 @@ class OlderWrites:
         return np.isin(offsets, np.fromiter(self._behind, np.int64)) if self._behind else None
 
     def happens(self, likely: float) -> bool:
-        """Draw whether something happens that is so likely."""
+        """Return True with probability `likely`."""
         return bool(self._random.random() < likely)
 
     def _choices(
         self, space: Space, offsets: Offsets, size: int, likely: float
     ) -> Iterator[tuple[int, _Location, NDArray[np.bool_]]]:
-        """Yield some locations among the offsets of which there is more than one write, and who goes there."""
+        """Yield offsets with several writes, each with probability `likely`, and the mask of the accesses to each."""
         known = self._spaces.get(space)
         if not known or len(offsets) > CROWD:
             return
@@ -128,16 +131,16 @@ class OlderWrites:
                 yield offset, location, offsets == offset
 
     def _newest_known(self, space: Space, offset: int, location: _Location, warps: Offsets, lanes: Offsets) -> int:
-        """Return the newest of a location's writes that any of some lanes knows; all know the first."""
+        """Return the index of the newest write of a location that any of some lanes knows; all lanes know write 0."""
         for at in range(len(location.writes) - 1, 0, -1):
             if self._knows(space, offset, warps, lanes, location.writes[at].entries):
                 return at
         return 0
 
-    # --- the checker tells ----------------------------------------------------------------------
+    # --- writes, recorded by the race checker ---------------------------------------------------
 
     def keep(self, space: Space, offsets: Offsets, size: int) -> None:
-        """Keep what the next writes replace: the bytes, and the messages that lie with them."""
+        """Keep the values in memory, and their release clocks, that the next writes replace."""
         if len(offsets) > CROWD or size > _WIDEST:
             self.forget(space, offsets, size)
             return
@@ -155,7 +158,7 @@ class OlderWrites:
             newest.left = self._messages.left_at(space, offset)
 
     def forget(self, space: Space, offsets: Offsets, size: int) -> None:
-        """Forget what lies between the first and the last of some places that are written in another way."""
+        """Forget locations from the first to the last of `offsets`, which operations write without `keep`."""
         known = self._spaces.get(space)
         if known and len(offsets):
             first, last = int(offsets.min()) - _WIDEST, int(offsets.max()) + size
@@ -164,7 +167,11 @@ class OlderWrites:
 
     @contextmanager
     def swapped(self, space: Space) -> Iterator[None]:
-        """Let what older writes have left stand for what the newest ones have, and keep apart what older ones leave."""
+        """Replace the release clocks of locations by those of chosen older writes, for the `with` body.
+
+        After the body, the clocks of the newest writes are restored. Clocks that the body attaches to older writes are
+        kept for these.
+        """
         kept = {offset: self._messages.swap(space, offset, write.left) for offset, write in self._read.items()} | {
             offset: self._messages.swap(space, offset, None) for offset in self._behind
         }
@@ -175,7 +182,7 @@ class OlderWrites:
     def written(
         self, space: Space, offsets: Offsets, entries: NDArray[np.int32], stores: Stores | None, *, updates: bool
     ) -> None:
-        """Enter writes, of which `entries` are the shadow's."""
+        """Record writes at `offsets`, with their shadow entries and, if known, the stored values."""
         known = self._spaces.get(space, {})
         for offset in np.unique(offsets).tolist() if len(offsets) <= CROWD else ():
             location = known.get(offset)
@@ -191,11 +198,11 @@ class OlderWrites:
                 del location.writes[0]
 
     def last(self, offsets: Offsets) -> Offsets:
-        """Return those of the offsets whose next writes come last."""
+        """Return the offsets whose next writes are the newest in coherence order."""
         return offsets[~np.isin(offsets, np.fromiter(self._behind, np.int64))] if self._behind else offsets
 
     def source(self, space: Space, offset: int) -> NDArray[np.int32] | None:
-        """Return whose write the next reads at an offset return, as entries of the shadow; None if nobody knows."""
+        """Return the shadow entries of the write that the next read at an offset returns; None if it is unknown."""
         chosen = self._read.get(offset)
         if chosen is None:
             location = self._spaces.get(space, {}).get(offset)
@@ -203,14 +210,14 @@ class OlderWrites:
         return None if chosen is None else chosen.entries
 
     def done(self) -> None:
-        """Forget what was chosen."""
+        """Forget the choices for this instruction."""
         self._read.clear()
         self._behind.clear()
         self._left.clear()
 
 
 def _forget(known: dict[int, _Location], offsets: Iterable[int], size: int) -> None:
-    """Forget locations of a size at some offsets."""
+    """Forget locations of `size` bytes at some offsets."""
     for offset in offsets:
         location = known.get(offset)
         if location is not None and location.size == size:

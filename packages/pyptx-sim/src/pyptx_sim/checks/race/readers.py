@@ -1,4 +1,4 @@
-"""The last reads of each granule by every warp that can read it: of shared memory, whose possible readers are few."""
+"""Last read of each shadow granule of shared memory by each warp: few warps can access the memory of a CTA."""
 
 from __future__ import annotations
 
@@ -25,13 +25,17 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.race.reports import AccessEvent
     from pyptx_sim.observer import Offsets
 
-# So many reads wait before one looks which of them are over: what takes no fresh memory is faster.
+# Number of pending reads above which ordered reads are dropped, to use few memory pages.
 _WAITING: Final = 1 << 17
 
 
 @dataclass(frozen=True, slots=True)
 class Late:
-    """Reads that are not ordered before a step's entries: number i was by `readers[i]`, as in `last[i]`."""
+    """Reads that do not happen before entries of an `AccessEvent`.
+
+    Entry `entries[i]` of the `AccessEvent` is unordered with a read by warp `readers[i]`, whose shadow entry is
+    `last[i]`.
+    """
 
     entries: NDArray[np.int64]
     readers: NDArray[np.int64]
@@ -40,7 +44,7 @@ class Late:
 
 @dataclass(frozen=True, slots=True)
 class _PendingReads:
-    """Reads that have no rows yet: of which granules, their entries, and the time of the last."""
+    """Reads that are not yet in the table of `Readers`: granules, shadow entries, and the time of the last read."""
 
     at: NDArray[np.int64]
     entries: NDArray[np.int32]
@@ -48,11 +52,11 @@ class _PendingReads:
 
 
 class Readers:
-    """The last reads of granules, a row for each warp that reads them; `group` warps reach the same memory.
+    """Last read of each shadow granule by each of the `group` warps that can access the same shared memory.
 
-    Rows lie warp by warp: of most granules few warps read them, and memory that stays zero costs nothing. Reads get
-    their rows when somebody asks for them, or reads again: most are over by then, at a barrier, and nobody ever asks.
-    `keeps` says that somebody may ask for those, too.
+    The table has the rows of one warp after those of another: few warps read a granule, and zeros use no memory. Reads
+    are pending until a write, or another read of the granule, needs them in the table; most are ordered by a barrier
+    before that, and dropped. `keeps`: ordered reads are needed as well (for proxy fences).
     """
 
     def __init__(
@@ -66,7 +70,7 @@ class Readers:
         keeps: bool,
         granule: int = WIDEST_ACCESS,
     ) -> None:
-        """Start with memory of so many bytes, in granules that nobody has read."""
+        """Start with `size` bytes without reads, in shadow granules of `granule` bytes."""
         granules = -(-size // granule)
         self._clocks = clocks
         self._phases = phases
@@ -74,29 +78,29 @@ class Readers:
         self._group = group
         self._keeps = keeps
         self._reads = Table(group * granules)
-        self._latest: NDArray[np.int32] = zeros(granules, np.int32)  # no read is later
+        self._latest: NDArray[np.int32] = zeros(granules, np.int32)  # no read of a shadow granule is later
         self._granule = granule
-        self._pages = Pages(granules * granule)  # where reads have rows, or had them, or wait for them
-        self._marked = 0  # of those that wait, the first ones
+        self._pages = Pages(granules * granule)  # pages of granules with reads, in the table or pending
+        self._marked = 0  # number of pending reads that `_pages` includes
         self._waiting: list[_PendingReads] = []
         self._count = 0
         self._place()
 
     def clear(self) -> None:
-        """Forget every read: rows of an earlier wave's warps say nothing any more."""
+        """Forget all reads; entries of an earlier wave's warps remain in the table and are ignored."""
         self._latest = zeros(len(self._latest), np.int32)
         self._pages.clear()
         self._wait([])
 
     def _place(self) -> None:
-        """Note where the rows of each warp begin."""
+        """Set the first table row of each warp."""
         self._first = np.arange(len(self._clocks.now)) % self._group * len(self._latest)
 
     def split(self, factor: int) -> None:
-        """Make `factor` granules of each."""
+        """Split each shadow granule into `factor` granules."""
         self._enter_waiting()
         self._granule //= factor
-        read = np.flatnonzero(self._latest)  # of a large memory warps do not read most
+        read = np.flatnonzero(self._latest)  # warps read few shadow granules of a large memory
         at = (np.arange(self._group)[:, None] * len(self._latest) + read).reshape(-1)
         reads = self._reads
         self._reads = Table(self._group * len(self._latest) * factor)
@@ -109,7 +113,7 @@ class Readers:
         self._place()
 
     def move(self, at: NDArray[np.int64], other: Readers, factor: int) -> None:
-        """Move what is known of the granules `at` to another one, where each of them is so many."""
+        """Move the reads of the shadow granules `at` to `other`, where each granule is `factor` granules."""
         self._enter_waiting()
         at = at[self._latest.take(at) > 0]
         parts = parts_at(at, factor)
@@ -121,10 +125,10 @@ class Readers:
         other._latest[parts] = self._latest[at].repeat(factor)
         self._latest[at] = 0
 
-    # --- entering -------------------------------------------------------------------------------
+    # --- recording ------------------------------------------------------------------------------
 
     def enter(self, step: AccessEvent, more: Overflow) -> None:
-        """Keep reads; `more` takes what a warp has read before, if nothing orders that before what it reads now."""
+        """Record the reads of `step`; add a warp's previous reads that are unordered with its new ones to `more`."""
         latest = self._latest.take(step.at)
         again = np.flatnonzero(self._clocks.unsettled(latest, step.rows))
         now = step.entries[:, TIME].max()
@@ -136,7 +140,7 @@ class Readers:
             self._put_off(_PendingReads(step.at, step.entries, int(now)))
 
     def _enter_again(self, step: AccessEvent, again: NDArray[np.int64], more: Overflow) -> None:
-        """Keep reads, of which `again` are of granules that warps have read already."""
+        """Record reads of `step`; its entries `again` are of shadow granules that warps have read before."""
         last = self._reads.get(self._places(step.at[again], step.entries[again]))
         some, entries = self._put(step.at, step.entries)
         if some is not None:
@@ -152,23 +156,26 @@ class Readers:
             self._reads.put(self._places(step.at, step.entries), step.entries)
 
     def _counts(self, rows: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Tell which rows are of warps of this wave."""
+        """Return, per table row, whether it is a read by a warp of this wave of CTAs."""
         counts: NDArray[np.bool_] = rows[..., WARP] >= self._clocks.first_warp
         return counts
 
     def _places(self, at: NDArray[np.int64], entries: NDArray[np.int32]) -> NDArray[np.int64]:
-        """Return the rows of granules for the warps that read them."""
+        """Return the table row for each shadow granule `at[i]` and the warp of the shadow entry `entries[i]`."""
         return self._first.take(self._warps(entries)) + at
 
     def _warps(self, entries: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return the warps of the wave whose the entries are."""
+        """Return the warp numbers, in this wave of CTAs, of shadow entries."""
         warps: NDArray[np.int32] = entries[:, WARP] - self._clocks.first_warp
         return warps
 
     def _put(
         self, at: NDArray[np.int64], entries: NDArray[np.int32]
     ) -> tuple[NDArray[np.int64] | None, NDArray[np.int32]]:
-        """Give reads their rows: one of each warp and granule. Return which they are, None for all, and the entries."""
+        """Write reads to the table, merging the lanes of a warp that read one shadow granule.
+
+        Returns the indices of the reads that remain (None: all), and their shadow entries.
+        """
         places = self._places(at, entries)
         self._reads.put(places, entries)
         self._pages.mark(at, self._granule)
@@ -179,7 +186,7 @@ class Readers:
         return some, entries
 
     def _put_off(self, reads: _PendingReads) -> None:
-        """Let reads wait."""
+        """Append reads to the pending reads, which are not yet in the table."""
         self._waiting.append(reads)
         self._count += len(reads.at)
         if self._count > _WAITING:
@@ -188,22 +195,22 @@ class Readers:
                 self._enter_waiting()
 
     def _forget_settled(self) -> None:
-        """Forget reads that wait if all warps that reach the memory know them: they are over for everybody."""
+        """Drop pending reads that are ordered before all warps that can access the memory."""
         if not self._keeps:
             groups = self._clocks.settled[: len(self._clocks.now)].reshape(-1, self._group).min(axis=1)
             everybody = int(groups.min())
             self._wait([each for each in self._waiting if each.last > everybody and self._late(each.entries, groups)])
 
     def _late(self, entries: NDArray[np.int32], groups: NDArray[np.int32]) -> bool:
-        """Tell whether any reads are later than what all warps of their group know."""
+        """Return whether a read is later than the time in `groups` up to which its group of warps is ordered."""
         return bool((entries[:, TIME] > groups.take(self._warps(entries) // self._group)).any())
 
     def _wait(self, reads: list[_PendingReads]) -> None:
-        """Let only these wait."""
+        """Set the pending reads."""
         self._waiting, self._count, self._marked = reads, sum(len(each.at) for each in reads), 0
 
     def _enter_waiting(self) -> None:
-        """Give their rows to reads that wait for them."""
+        """Write the pending reads to the table."""
         if self._waiting:
             self._forget_settled()
             for each in self._waiting:
@@ -211,9 +218,10 @@ class Readers:
             self._wait([])
 
     def _read_again(self, step: AccessEvent, again: NDArray[np.int64], last: NDArray[np.int32], more: Overflow) -> bool:
-        """Let entries stand for the `last` reads, too, where those were at the same time; else keep these in `more`.
+        """Merge lanes of `last` reads into entries `again` of `step`, if both reads are at the same time of the warp.
 
-        Tell whether entries have changed.
+        Other `last` reads that are unordered with the entries are added to `more`. Returns whether entries have
+        changed.
         """
         new = step.entries[again]
         gone = last[:, MASK] & ~new[:, MASK] != 0
@@ -227,17 +235,17 @@ class Readers:
             more.add(step.at[at[unordered]], last[unordered])
         return bool(now.any())
 
-    # --- asking ---------------------------------------------------------------------------------
+    # --- queries --------------------------------------------------------------------------------
 
     def misses(self, offsets: Offsets, size: int) -> bool:
-        """Tell at a glance that no read of any of `size` bytes at some offsets is of interest; False says nothing."""
+        """Return True if the 1 KiB pages of `size` bytes at each of `offsets` have no recorded read; False: unknown."""
         for each in self._waiting[self._marked :]:
             self._pages.mark(each.at, self._granule)
         self._marked = len(self._waiting)
         return self._pages.misses(offsets, size)
 
     def of(self, at: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32]]]:
-        """Yield which of the granules `at` a warp has read, and the entries of that, warp by warp."""
+        """Yield, per reading warp, indices into the shadow granules `at`, and the shadow entries of its last reads."""
         self._enter_waiting()
         for first in range(0, self._group * len(self._latest), len(self._latest)):
             last = self._reads.touched(at + first)
@@ -246,7 +254,10 @@ class Readers:
                 yield read, last[read]
 
     def unordered(self, at: NDArray[np.int64], warps: Offsets, rows: Offsets, masks: NDArray[np.int32]) -> Late | None:
-        """Return the reads of granules `at` that are not over for lanes of `warps`, as far as `rows` know, or None."""
+        """Return the reads of shadow granules `at` that are not ordered before lanes `masks` of `warps`, or None.
+
+        `rows` are the vector clocks of these lanes.
+        """
         unsettled = np.flatnonzero(self._clocks.unsettled(self._latest.take(at), rows))
         if not len(unsettled):
             return None
@@ -264,14 +275,14 @@ class Readers:
         return None if bad is None else replace(bad, entries=unsettled[bad.entries])
 
     def _known(self, rows: Offsets, first: Offsets) -> NDArray[np.int32]:
-        """Return what each row knows of the warps of a group, `[n, group]`; `first` is the first one of each."""
-        head = np.flatnonzero(np.diff(rows, prepend=-1))  # accesses come warp by warp
+        """Return the clock components of the `group` warps from warp `first[i]` on, of each row, `[n, group]`."""
+        head = np.flatnonzero(np.diff(rows, prepend=-1))  # accesses are sorted by warp
         known = self._clocks.known[rows[head, None], first[head, None] + np.arange(self._group)]
         repeated: NDArray[np.int32] = known.repeat(np.diff(head, append=len(rows)), axis=0)
         return repeated
 
     def _confirmed(self, late: Late, warps: Offsets, rows: Offsets, masks: NDArray[np.int32]) -> Late | None:
-        """Return what of `late` no lane has told of by itself, and what no scope was too narrow for."""
+        """Return the reads of `late` that no component of a single lane and no wait for completion (`over`) orders."""
         clocks, over, rows = self._clocks, self._phases.over, rows[late.entries]
         readers, times = late.last[:, MASK], late.last[:, TIME]
         own = np.where(late.readers == warps[late.entries], own_lanes(masks[late.entries], readers), 0)

@@ -1,4 +1,4 @@
-"""Reads, and polls, of memory that any warp of a launch may reach: kept until something orders others behind them."""
+"""Reads and polls (strong reads) of global memory, kept until every later access is ordered after them."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 class Reads:
-    """Enters reads: the last ones; one before that nothing orders before these; and if need be, more."""
+    """Records reads of shadow granules: the last read, an earlier read that is unordered with it, and an overflow."""
 
     def __init__(self, causality: Causality) -> None:
-        """Enter reads that have this order."""
+        """Record reads that are ordered by `causality`."""
         self._causality = causality
 
     def enter(self, table: Table, first: Table, more: Overflow, step: AccessEvent) -> None:
-        """Enter reads, or polls."""
+        """Record the reads or polls of `step` as the last ones in `table`; keep unordered earlier ones."""
         last = table.touched(step.at, step.reach)
         table.put(step.at, step.entries, step.reach)
         winner = None if rises(step.at) else table.get(step.at)
@@ -41,16 +41,20 @@ class Reads:
             table.put(step.at, step.entries, step.reach)
         if last is not None:
             self._keep_first(first, more, step, last, winner)
-        if winner is not None:  # other warps that read a granule in this step than the one that is in the table
+        # reads by other warps in `step` than the warp whose entry is in the table
+        if winner is not None:
             lost = np.flatnonzero(winner[:, WARP] != step.entries[:, WARP])
             more.add(step.at[lost], step.entries[lost])
 
     def _mixed(self, step: AccessEvent) -> bool:
-        """Tell whether what a later read of a lane is morally strong with, one before may not be."""
+        """Return whether a later write can be morally strong with one read of a lane and not with another one."""
         return step.kind == "strong-read" and self._causality.mixed
 
     def _unite(self, step: AccessEvent, last: NDArray[np.int32]) -> bool:
-        """Let reads stand for `last` ones, too, of other lanes of a warp at the same time; tell if there are any."""
+        """Merge the lanes of `last` reads into reads of `step` by the same warp at the same time, if there are any.
+
+        Returns whether reads of `step` have changed.
+        """
         new = step.entries
         same = (last[:, WARP] == new[:, WARP]) & (last[:, TIME] == new[:, TIME])
         if self._mixed(step):
@@ -62,9 +66,10 @@ class Reads:
     def _keep_first(
         self, table: Table, more: Overflow, step: AccessEvent, last: NDArray[np.int32], winner: NDArray[np.int32] | None
     ) -> None:
-        """Keep those of the `last` reads that nothing orders before these: in the table, or beside what is there.
+        """Keep the `last` reads that do not happen before the reads of `step`, in `table` or in `more`.
 
-        Of the warps that read one granule in this step, the one that is in the table, `winner`, speaks for all.
+        If several warps of `step` read a shadow granule, only the warp whose entry `winner` is in the main table is
+        compared.
         """
         new, mixed = step.entries, self._mixed(step)
         other = (last[:, WARP] != new[:, WARP]) | (last[:, MASK] & ~new[:, MASK] != 0)

@@ -1,11 +1,11 @@
-"""What threads tell each other through memory: release and acquire patterns, and fences that are `.sc`.
+"""Release and acquire patterns through memory, and `fence.sc`.
 
-A strong write leaves a message: what its thread knew at its fences, and at its releases of that location. A strong read
-that is morally strong with the write takes the message in, and a read-modify-write passes it on; what a thread has
-taken in it learns at its next fence, or by an acquire of the location. A message says, for each scope that was named
-and each block that named it, what was known there: fences or operations of two threads synchronize only where each
-scope holds the other thread. Manual: "Memory Consistency Model", "Release and Acquire Patterns", "Memory
-synchronization", "Fence-SC Order", "Morally strong operations".
+A strong write attaches a release clock to its location: the vector clocks of its thread at its fences and at its
+releases of the location. A strong read that is morally strong with the write reads the release clock; a
+read-modify-write passes it on. The reading thread acquires it at its next fence, or with an acquire of the location. A
+release clock has a vector clock per scope and CTA of its fences and releases: two fences or operations synchronize only
+if the scope of each includes the other thread. Manual: "Memory Consistency Model", "Release and Acquire Patterns",
+"Memory synchronization", "Fence-SC Order", "Morally strong operations".
 """
 
 from __future__ import annotations
@@ -29,26 +29,27 @@ if TYPE_CHECKING:
     from pyptx_sim.observer import Masks, Offsets, Order, Space
 
 _SCOPES: Final = {"cta": 0, "cluster": 1}
-WIDEST: Final = 2  # gpu and sys: all warps of a launch
+WIDEST: Final = 2  # .gpu and .sys: all warps of a launch
 
 Message: TypeAlias = "Mapping[tuple[int, int], Clock]"
-"""What was known, by how wide the scope was that was named, and by the block that named it."""
-_EARLIER: Final = -1  # the block of whoever left a message in an earlier wave
-_MANY: Final = -2  # that of more blocks than are told apart
-# Of an instruction that goes to more locations than these, lanes of a warp tell and learn together: clocks of each lane
-# would cost too much. And a message tells no more blocks apart than these. Both can hide a race, and invent none.
+"""Release clock: vector clocks by scope level and by the CTA slot of the releasing thread."""
+_EARLIER: Final = -1  # CTA key for releases in earlier waves of CTAs
+_MANY: Final = -2  # CTA key for joint releases of more than `_BLOCKS` CTAs
+# If an instruction accesses more than `CROWD` locations, the lanes of a warp release and acquire together: clocks per
+# lane would take too long. A release clock distinguishes at most `_BLOCKS` CTAs. Both can hide a race but never invent
+# one.
 CROWD: Final = 64
 _BLOCKS: Final = 8
 
 
 def level_of(scope: str) -> int:
-    """Return how wide a scope is, from 0 for a block to `WIDEST`."""
+    """Return the level of a scope: 0 for `cta`, 1 for `cluster`, `WIDEST` for `gpu` and `sys`."""
     return _SCOPES.get(scope, WIDEST)
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseClock:
-    """What a write has left at its location: the write's size, scope and block, and its message."""
+    """Release clock of one memory location, with the size, scope level and CTA slot of the write that attached it."""
 
     size: int
     level: int
@@ -57,23 +58,26 @@ class ReleaseClock:
 
 
 class ReleaseClocks:
-    """What the warps of a wave, of which `cta` make a block and `cluster` a cluster, have left in memory."""
+    """Release clocks of memory locations; `cta` is the number of warps per CTA, and `cluster` per cluster."""
 
     def __init__(self, clocks: WarpClocks, cta: int, cluster: int) -> None:
-        """Begin with nothing left anywhere."""
+        """Start without release clocks."""
         self._clocks = clocks
         self._cta = cta
-        self._blocks = (1, max(cluster // cta, 1))  # in the group of each scope but the widest
-        self._fenced: dict[int, dict[int, Snapshots]] = {}  # by scope and warp
-        self._released: dict[tuple[int, int, Space, int], dict[int, Clock]] = {}  # by thread and location, then scope
+        self._blocks = (1, max(cluster // cta, 1))  # number of CTAs in a scope, by level below WIDEST
+        self._fenced: dict[int, dict[int, Snapshots]] = {}  # clocks at fences, by scope level and warp
+        # clocks at releases: by warp, lane, state space and offset, then by scope level
+        self._released: dict[tuple[int, int, Space, int], dict[int, Clock]] = {}
         self._left: dict[Space, dict[int, ReleaseClock]] = {}
-        # By warp and lane, what is not learnt, by location: of a crowd of them, by -1.
+        # Release clocks that lanes have read and not acquired, by warp and lane, then by location. Location -1 is for
+        # instructions with more than `CROWD` locations.
         self._taken: dict[tuple[int, int], dict[tuple[Space, int], Message]] = {}
-        self._in_order: Message = {}  # of fences that are .sc
+        self._in_order: Message = {}  # clocks of all earlier fence.sc
 
     def next_wave(self) -> None:
-        """Start over with new warps; what earlier ones left in memory stays there for whoever takes it in."""
-        again: dict[int, tuple[Message, Message]] = {}  # many locations share a message: itself, and what is kept
+        """Start the next wave of CTAs; release clocks in memory stay, without their `cta` and `cluster` scope parts."""
+        # many locations share a message: the old message and its replacement, by id of the old one
+        again: dict[int, tuple[Message, Message]] = {}
         for left in self._left.values():
             for location, kept in tuple(left.items()):
                 message: Message = {}
@@ -91,7 +95,7 @@ class ReleaseClocks:
         self._taken.clear()
 
     def _kept(self, message: Message) -> Message:
-        """Return what later waves can learn of a message: that of the widest scope."""
+        """Return the part of a release clock that later waves of CTAs can acquire: that of the widest scope."""
         kept: Message = {}
         for (level, _), known in message.items():
             if level >= WIDEST:
@@ -99,13 +103,13 @@ class ReleaseClocks:
         return kept
 
     def within(self, levels: Offsets, warps: Offsets, others: Offsets) -> NDArray[np.bool_]:
-        """Tell for each entry whether a scope holds both warps; a negative one of `others` is of an earlier wave."""
+        """Return, per entry, whether scope level `levels[i]` includes both warps; negative `others`: earlier waves."""
         sizes = self._cta * np.array((*self._blocks, 1))[levels]
         held: NDArray[np.bool_] = (levels >= WIDEST) | ((others >= 0) & (warps // sizes == others // sizes))
         return held
 
     def _holds(self, level: int, block: int, other: int) -> bool:
-        """Tell whether a scope holds two blocks."""
+        """Return whether a scope of a thread in CTA `block` includes the threads of CTA `other`."""
         if level >= WIDEST or block in {other, _MANY}:
             return True
         return block >= 0 and block // self._blocks[level] == other // self._blocks[level]
@@ -113,9 +117,9 @@ class ReleaseClocks:
     # --- fences ---------------------------------------------------------------------------------
 
     def fence(self, warps: Offsets, masks: Masks, scope: str, *, in_order: bool) -> None:
-        """Let lanes of `warps` learn what they have taken in, and keep what they know.
+        """Execute a fence: lanes of `warps` acquire the release clocks that they have read, and record their clocks.
 
-        Those that are `.sc`, `in_order`, come one after the other, though several warps execute them together.
+        `in_order`: the fence is `fence.sc`. The `fence.sc` of several warps are ordered one after another.
         """
         if in_order and len(warps) > 1:
             for number in range(len(warps)):
@@ -139,10 +143,10 @@ class ReleaseClocks:
     # --- accesses -------------------------------------------------------------------------------
 
     def exchange(self, order: Order, space: Space, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets) -> None:
-        """Let strong accesses of lanes take in what lies at `offsets`, and leave what their threads have released.
+        """Read the release clocks at `offsets` by strong accesses of lanes, and attach release clocks of their threads.
 
-        Updates of one location by several lanes of an instruction are performed in the order of the lanes: each reads
-        the one before.
+        If several lanes of an instruction update one location, they do so in lane order, and each reads the previous
+        lane's value.
         """
         left = self._left.setdefault(space, {})
         leaves = order.writes and (bool(self._fenced) or order.releases)
@@ -165,7 +169,7 @@ class ReleaseClocks:
     def _visit_crowd(
         self, order: Order, level: int, space: Space, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets
     ) -> None:
-        """Let warps read, write or update many locations: the lanes of each take in, and leave, the same."""
+        """Perform strong accesses to more than `CROWD` locations: all lanes of a warp share one release clock."""
         left = self._left[space]
         for warp in np.unique(warps).tolist():
             here = warps == warp
@@ -196,7 +200,7 @@ class ReleaseClocks:
         mask: NDArray[np.bool_],
         messages: Iterable[Message],
     ) -> None:
-        """Let lanes of a warp take in, or acquire, what lies at many locations."""
+        """Acquire the joint release clock of many locations in lanes of a warp, or keep it for their next fence."""
         whole: Message = {}
         for message in {id(each): each for each in messages}.values():
             whole = _joined(whole, message)
@@ -208,7 +212,10 @@ class ReleaseClocks:
             taken[space, -1] = _joined(taken.get((space, -1), {}), whole)
 
     def _releasing_together(self, order: Order, level: int, warp: int, mask: NDArray[np.bool_]) -> Message:
-        """Return what strong writes of lanes to many locations leave: what their warp knew and had done."""
+        """Return the release clock of strong writes by lanes of a warp to more than `CROWD` locations.
+
+        It contains the accesses of the whole warp up to the release.
+        """
         clocks, block = self._clocks, warp // self._cta
         message: Message = {}
         if order.releases:
@@ -226,13 +233,13 @@ class ReleaseClocks:
         return message
 
     def _hears(self, found: ReleaseClock, size: int, level: int, block: int) -> bool:
-        """Tell whether an access is morally strong with the write that it meets."""
+        """Return whether an access is morally strong with the write that attached the release clock `found`."""
         return found.size == size and self._holds(min(found.level, level), found.block, block)
 
     def _visit(
         self, order: Order, level: int, place: tuple[Space, int], size: int, warp: int, mask: NDArray[np.bool_]
     ) -> None:
-        """Let lanes of a warp read, write or update one location."""
+        """Perform a strong read, write or update of one location by lanes `mask` of a warp."""
         left, block = self._left[place[0]], warp // self._cta
         found = left.get(place[1])
         heard = found is not None and self._hears(found, size, level, block)
@@ -256,18 +263,18 @@ class ReleaseClocks:
             del left[place[1]]
 
     def overwritten(self, space: Space, offsets: Offsets) -> None:
-        """Note that weak writes stand where messages lay."""
+        """Remove the release clocks at `offsets`, which weak writes overwrite."""
         left = self._left.get(space)
         if left:
             for location in np.intersect1d(offsets, np.fromiter(left, np.int64, len(left))).tolist():
                 del left[location]
 
     def left_at(self, space: Space, offset: int) -> ReleaseClock | None:
-        """Return what the last write of a location has left."""
+        """Return the release clock at an offset; None if its last write has attached none."""
         return self._left.get(space, {}).get(offset)
 
     def swap(self, space: Space, offset: int, left: ReleaseClock | None) -> ReleaseClock | None:
-        """Let something else lie at a location; return what lay there."""
+        """Replace the release clock at an offset by `left` (None: by no clock), and return the replaced one."""
         known = self._left.setdefault(space, {})
         before = known.pop(offset, None)
         if left is not None:
@@ -277,7 +284,7 @@ class ReleaseClocks:
     def _releasing(
         self, order: Order, level: int, place: tuple[Space, int], warp: int, mask: NDArray[np.bool_]
     ) -> Message:
-        """Return what a strong write of lanes leaves."""
+        """Return the release clock that a strong write by lanes `mask` of a warp attaches."""
         clocks, block = self._clocks, warp // self._cta
         message: Message = {}
         if order.releases:
@@ -292,15 +299,15 @@ class ReleaseClocks:
         return message
 
     def fenced(self, warp: int, mask: NDArray[np.bool_]) -> Iterator[tuple[int, Clock]]:
-        """Yield what lanes knew and had done at their last fences, by how wide the scopes of these are."""
+        """Yield, per scope level, the release clock of the last fences of lanes `mask` of a warp."""
         for wide, fenced in self._fenced.items():
             if warp in fenced and fenced[warp].at[mask].any():
                 yield wide, fenced[warp].told(self._clocks, warp, mask)
 
-    # --- learning -------------------------------------------------------------------------------
+    # --- acquire --------------------------------------------------------------------------------
 
     def _learn_all(self, warp: int, lane: int, level: int) -> None:
-        """Let a lane learn what it has taken in; what a scope was too narrow for stays."""
+        """Acquire the release clocks that a lane has read; keep those whose scope does not include the lane."""
         taken = self._taken.get((warp, lane))
         if not taken:
             return
@@ -309,7 +316,7 @@ class ReleaseClocks:
                 del taken[place]
 
     def _learn(self, warp: int, mask: NDArray[np.bool_], level: int, message: Message) -> bool:
-        """Let lanes learn of a message what scopes allow; tell whether that was all."""
+        """Acquire the parts of a release clock whose scopes include both threads; return whether no part remains."""
         whole, block = True, warp // self._cta
         for (wide, other), known in message.items():
             if not self._holds(min(wide, level), other, block):
@@ -320,7 +327,7 @@ class ReleaseClocks:
 
 
 def _each(mask: NDArray[np.bool_]) -> Iterator[NDArray[np.bool_]]:
-    """Yield the lanes of a mask, each as a mask."""
+    """Yield a mask with a single lane for each lane of `mask`."""
     yield from map(_one, np.flatnonzero(mask).tolist())
 
 
@@ -331,7 +338,7 @@ def _one(lane: int) -> NDArray[np.bool_]:
 
 
 def _joined(one: Message, other: Message) -> Message:
-    """Return what either message tells."""
+    """Return the elementwise maximum of two release clocks; more than `_BLOCKS` CTAs are joined to one key."""
     if not one or not other or one is other:
         return one or other
     joined = dict(one)
@@ -348,7 +355,7 @@ def _joined(one: Message, other: Message) -> Message:
 
 
 def _later(one: Clock, other: Clock) -> Clock:
-    """Return what is known by either; the later one may have more columns."""
+    """Return the elementwise maximum of two vector clocks; the later one may have more columns."""
     longer, shorter = (one, other) if len(one) >= len(other) else (other, one)
     if (longer[: len(shorter)] >= shorter).all():
         return longer

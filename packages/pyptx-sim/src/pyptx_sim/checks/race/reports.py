@@ -1,4 +1,4 @@
-"""Messages of data races."""
+"""Findings of data races: comparison of the threads, labels and messages."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _EARLIER: Final = {
 }
 _KINDS: Final = {"write": "write", "read": "read", "strong-read": "read", "atomic": "atomic update"}
 
-# By rule, and whether the threads are of different CTAs.
+# By rule, and by whether the racing threads are in different CTAs.
 _HELP: Final = {
     ("shared-race", True): "synchronize the CTAs: barrier.cluster.arrive and .wait (cluster.sync()), or "
     "mbarrier.arrive.release.cluster and mbarrier.try_wait.acquire.cluster",
@@ -44,10 +44,11 @@ _HELP: Final = {
 
 @dataclass(frozen=True, slots=True)
 class AccessEvent:
-    """One access event, flattened to granules: entry i touches granule `at[i]`, each access so many `granules`.
+    """Accesses of one instruction, as entries per shadow granule: entry i accesses granule `at[i]`.
 
-    Entries number warps through all waves; `first_warp` is the number of this wave's first one. `rows` are those of the
-    clocks that say what the lanes know.
+    Each access has `granules` consecutive entries; `reach` are bounds of `at`. `rows` are the vector clocks of the
+    accessing lanes. Shadow `entries` number warps through all waves of CTAs, `warps` within this wave; `first_warp` is
+    the number of its first warp.
     """
 
     space: Space
@@ -65,11 +66,11 @@ class AccessEvent:
 
 @dataclass(frozen=True, slots=True)
 class Race:
-    """A data race: the entries `bad` of a step, and for each the shadow entry in `last` that it races with.
+    """Data race of entries `bad` of the `AccessEvent` `step` with accesses whose shadow entries are `last`.
 
-    `stores` are the writes of the step, if their values are known. `within`: the entries in `last` are of the same
-    step, and these are their numbers in it. `equal`: all are stores of the same bytes by one instruction in threads of
-    one CTA; the race is benign if they store the same bytes in every run.
+    `stores` are the values that `step` writes, if known. If the racing accesses are both in `step`, `within` has the
+    entry numbers of `last`. `equal`: all are stores of equal bytes by one instruction in threads of one CTA. Such a
+    race is benign if the bytes are equal in every run.
     """
 
     step: AccessEvent
@@ -83,24 +84,27 @@ class Race:
 
 
 Key: TypeAlias = tuple[str, int, int]
-"""The rule of a race and the pcs of its two instructions."""
+"""Rule of a race, and the pcs of its two instructions."""
 
 
 class Reports:
-    """Composes the messages of races and reports them to a run."""
+    """Composes findings of data races and reports them to a run."""
 
     def __init__(self, view: RunView, why: Callable[[Racer, Racer, int], str]) -> None:
-        """Report to `view`. `why` returns the reason why two threads, the first with its clock row, are not ordered."""
+        """Report to `view`. `why(me, other, row)` returns the reason why two threads are not ordered, for a note.
+
+        `row` is the vector clock of `me`, the thread with the later access.
+        """
         self._view = view
         self._why = why
         self._withheld = False
         self._found = False
         self._equal: dict[Key, Race] = {}
         self.compare: Callable[[Race], None] | None = None
-        """Called with each race in a rerun."""
+        """Function called with each race in a rerun that compares the values of the accesses."""
 
     def finds(self, judge: Callable[[], None]) -> bool:
-        """Return whether a check reports anything, without reporting it to the run."""
+        """Return whether the check `judge` finds anything, without reporting its findings to the run."""
         self._withheld, self._found = True, False
         try:
             judge()
@@ -111,13 +115,13 @@ class Reports:
     def report(
         self, rule: str, message: str, pc: int, other_pc: int | None, /, **details: Unpack[FindingDetails]
     ) -> None:
-        """Report a finding about an instruction, or about two."""
+        """Report a finding about the instruction at `pc` and, unless None, the one at `other_pc`."""
         self._found = True
         if not self._withheld:
             self._view.report(rule, message, pc, other_pc=other_pc, **details)
 
     def against(self, race: Race, earlier: Earlier) -> None:
-        """Report a race with earlier accesses of a kind."""
+        """Report a data race with previous accesses of kind `earlier`."""
         if self.compare is not None:
             self.compare(race)
         step, last, first = race.step, race.last, int(race.bad[0])
@@ -142,22 +146,22 @@ class Reports:
         )
 
     def record_equal(self, race: Race) -> None:
-        """Record a race of stores that are `equal` in this run; it is not reported unless a rerun refutes it."""
+        """Record a race of stores that are `equal` in this run; it is reported only if a rerun refutes the equality."""
         if self.compare is not None:
             self.compare(race)
         self._equal.setdefault((race.rule, race.step.pc, race.step.pc), race)
 
     @property
     def equal_stores(self) -> tuple[Key, ...]:
-        """The recorded races of stores that are equal in this run."""
+        """Keys of the recorded races of stores that are equal in this run."""
         return tuple(self._equal)
 
     def report_equal(self, key: Key) -> None:
-        """Report a recorded race whose stores may differ in another run."""
+        """Report a recorded race of equal stores, whose values may differ in another run."""
         self.against(replace(self._equal[key], equal=False), "write")
 
     def noncoherent(self, step: AccessEvent, bad: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> None:
-        """Report `bad` entries of a step that race with `last`: reads by `ld.global.nc`, or writes after such reads."""
+        """Report entries `bad` of `step` that race with `last`: `ld.global.nc` reads, or writes after such reads."""
         first, reads = int(bad[0]), step.kind == "read"
         where = self._view.describe(step.space, int(step.at[first]) * granule)
         me = self._name(int(step.warps[first]), int(step.entries[first, MASK]))
@@ -172,7 +176,7 @@ class Reports:
         )
 
     def noncoherent_work(self, read: AsyncAccess, writers: Sequence[tuple[int, int]], pc: int) -> None:
-        """Report reads by `ld.global.nc` of asynchronous writes; `writers` are first bytes and pcs."""
+        """Report reads by `ld.global.nc` of asynchronous writes; `writers` are the first offset and the pc of each."""
         for offset, other_pc in writers[:1]:
             where = self._view.describe(read.space, offset)
             message = f"ld.global.nc reads {where}, which this launch writes"
@@ -187,12 +191,12 @@ class Reports:
             )
 
     def _apart(self, warp: int, other: int) -> bool:
-        """Return whether two warps are in different CTAs; those of an earlier wave are, too."""
+        """Return whether two warps are in different CTAs; a warp of an earlier wave is in another CTA."""
         size = self._view.warps_per_cta
         return warp // size != other // size
 
     def _entered(self, step: AccessEvent, last: NDArray[np.int32]) -> str:
-        """Return the lanes of the first shadow entry, for messages."""
+        """Return the text for the warp and lanes of the first shadow entry in `last`, for messages."""
         warp = int(last[0, WARP]) - step.first_warp
         return self._name(warp, int(last[0, MASK])) if warp >= 0 else "a CTA that has exited"
 
@@ -207,5 +211,5 @@ def race_message(where: str, kind: str, other: str, *, within: str = "") -> str:
 
 
 def _lanes(step: AccessEvent, bad: NDArray[np.int64]) -> int:
-    """Return how many lanes have accessed some entries of a step."""
+    """Return the number of accesses of `step` to which the entries `bad` belong."""
     return len(np.unique(bad // step.granules))

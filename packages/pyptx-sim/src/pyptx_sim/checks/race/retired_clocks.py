@@ -1,4 +1,4 @@
-"""The warps of earlier waves, and their asynchronous work: the columns in which it is kept what is known of them."""
+"""Clock components of warps, and of asynchronous operations, of earlier waves of CTAs."""
 
 from __future__ import annotations
 
@@ -18,30 +18,36 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.race.columns import Clock, Columns
     from pyptx_sim.observer import Offsets
 
-# With more, it is only kept up to which warp everything is known, which can hide a race, and invents none.
+# Above this number of columns, a clock only has the number of the warp below which all warps are ordered before it.
+# This can hide a race but never invents one.
 MOST: Final = 1 << 13
 
 
 class Retired:
-    """Columns for warps that are gone, and for lanes of theirs, as far as messages tell of them."""
+    """Clock columns for warps and lanes of earlier waves of CTAs, if release clocks in global memory contain them."""
 
     def __init__(self, clocks: WarpClocks) -> None:
-        """Begin without any; the first column says below which warp everything is known."""
+        """Add two columns: the warp number below which all warps are ordered, and operations without a release."""
         self._clocks = clocks
         self._below, self._untold = clocks.columns(1), clocks.columns(1)
-        self._of_agents: dict[int, int] = {}  # of the wave that has ended, by their columns in it
-        self._forgotten: set[int] = set()  # agents of that wave that are told of, and have no column for want of room
-        self._of_lanes_of: dict[tuple[int, int], int] = {}  # by such a column, and the lane that issued an operation
-        self._of_warps: NDArray[np.int64] = np.zeros(0, np.int64)  # by the number through all waves; 0: none
+        self._of_agents: dict[int, int] = {}  # of the ended wave: clock column of a queue, and its persistent column
+        # operation queues of the ended wave that are in release clocks but get no column, because there are `MOST`
+        self._forgotten: set[int] = set()
+        # clock column of a single lane, by persistent column of its operation queue and lane number
+        self._of_lanes_of: dict[tuple[int, int], int] = {}
+        self._of_warps: NDArray[np.int64] = np.zeros(0, np.int64)  # column by warp number through all waves; 0: none
         self._of_lanes: dict[tuple[int, int], int] = {}
         self._all: list[int] = [self._below]
 
     def keep(self, column: int) -> None:
-        """Let a column of the clocks outlive waves as it is."""
+        """Keep a column of the clocks unchanged in later waves of CTAs."""
         self._all.append(column)
 
     def kept(self, known: Clock, first: int, own: Columns) -> Clock:
-        """Return what is known as it is kept when a wave ends, whose warps are numbered from `first` on."""
+        """Return the vector clock `known` in persistent columns, at the end of a wave of CTAs.
+
+        `first` is the number of the wave's first warp, through all waves; `own` are the wave's columns.
+        """
         agents = self._kept_agents(known)
         times = known[own.first : own.first + own.warps]
         warps = np.flatnonzero(times)
@@ -53,7 +59,7 @@ class Retired:
         else:
             at = self._columns(first + warps)
             places = [self._column(warp, lane) for warp, lane, _ in lanes]
-            kept = np.zeros(self._clocks.known.shape[1], np.int32)  # there may be more columns
+            kept = np.zeros(self._clocks.known.shape[1], np.int32)  # `_columns` and `_column` may have added columns
             kept[at] = times[warps]
             kept[places] = known[[column for _, _, column in lanes]]
         old = np.array(self._all, np.int64)
@@ -64,7 +70,10 @@ class Retired:
         return kept
 
     def _kept_agents(self, known: Clock) -> dict[int, int]:
-        """Return the columns, from now on, of agents of the wave that has ended which are known of."""
+        """Return the columns of the last wave's operation queues (asynchronous), by their persistent columns.
+
+        An operation queue gets a persistent column when a release clock contains operations of it.
+        """
         agents = np.array(self._clocks.of_agents, np.int64)
         agents = agents[agents < len(known)]
         for agent in agents[known[agents] > 0].tolist():
@@ -76,9 +85,9 @@ class Retired:
         return {column: agent for agent, column in self._of_agents.items() if agent < len(known)}
 
     def keep_lanes(self, lanes: Iterable[tuple[int, int, int]]) -> None:
-        """Keep the columns of lanes of agents of the wave that has ended: (agent's column, lane, own column).
+        """Keep columns of single lanes of the last wave's operation queues: (queue's column, lane, lane's column).
 
-        An agent's column that is not kept counts for all of its lanes.
+        If a lane's column cannot be kept, the whole queue loses its column.
         """
         for agent, lane, own in lanes:
             if own in self._of_agents:
@@ -90,7 +99,7 @@ class Retired:
                 self._forgotten.add(agent)
 
     def over(self, rows: Offsets, agents: NDArray[np.int64], lanes: Offsets, clocks: Clock) -> NDArray[np.bool_]:
-        """Return, per operation of a lane in an earlier wave, whether a row has it in the column of that lane."""
+        """Return, per operation of an earlier wave, whether clock `rows[i]` contains it by the column of its lane."""
         over = np.zeros(len(rows), np.bool_)
         for entry in np.flatnonzero(np.isin(agents, list({agent for agent, _ in self._of_lanes_of}))).tolist():
             own = self._of_lanes_of.get((int(agents[entry]), int(lanes[entry])))
@@ -98,9 +107,10 @@ class Retired:
         return over
 
     def rename(self, agents: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the columns, from now on, of agents of the wave that has ended: one of all that nobody has told of.
+        """Return persistent columns for `agents`, columns of queues of asynchronous operations, after their wave.
 
-        Those of earlier waves keep theirs. -1: it is not kept what is known of this one.
+        Queues of earlier waves of CTAs keep their columns. Queues in no release clock share one column. -1: the queue
+        has no column.
         """
         names = np.flatnonzero(np.bincount(agents))
         current = np.isin(names, self._clocks.of_agents)
@@ -109,12 +119,12 @@ class Retired:
         return renamed
 
     def forget_agents(self) -> None:
-        """Forget which agents the wave had that has ended: all of its work has been renamed."""
+        """Forget the queues of asynchronous operations of the ended wave, whose clock columns `rename` has replaced."""
         self._of_agents.clear()
         self._forgotten.clear()
 
     def _columns(self, warps: Offsets) -> NDArray[np.int64]:
-        """Return the columns of warps, by their numbers through all waves; from now on they have them."""
+        """Return the clock columns of warps, given by their numbers through all waves, and add the missing columns."""
         if len(warps) and warps[-1] >= len(self._of_warps):
             more = int(warps[-1]) + 1 - len(self._of_warps)
             self._of_warps = np.concatenate([self._of_warps, np.zeros(more, np.int64)])
@@ -132,7 +142,10 @@ class Retired:
         return self._of_lanes[warp, lane]
 
     def hold(self, rows: Offsets, warps: Offsets, masks: NDArray[Any], times: NDArray[Any]) -> NDArray[np.bool_]:
-        """Tell for each entry whether a row of the clocks knows what lanes of a warp that is gone did at a time."""
+        """Return, per entry, whether clock `rows[i]` contains accesses of lanes `masks[i]` of an earlier wave's warp.
+
+        `warps` are numbered through all waves of CTAs; `times[i]` is the time of the accesses.
+        """
         known = self._clocks.known
         held: NDArray[np.bool_] = known[rows, self._below] > warps
         if len(self._of_warps):

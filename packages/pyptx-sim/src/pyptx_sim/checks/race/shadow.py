@@ -1,8 +1,8 @@
-"""The memory of a checker: for each granule of an arena, who touched it last, when, and with which instruction.
+"""Shadow memory: for each shadow granule of an arena, the warp, lanes, time and pc of its last accesses.
 
-A granule is as wide as the narrowest access seen so far; the first narrower one splits all granules. So a kernel that
-moves 16-byte vectors pays for one entry per vector, and one that stores bytes is still judged byte by byte. `divisions`
-gives each page of a memory to a shadow whose granules are as narrow as that page needs.
+A granule is as wide as the narrowest access so far; the first narrower access splits all granules. A kernel that moves
+16-byte vectors has one shadow entry per vector, and a kernel that stores bytes is checked byte by byte. `divisions` has
+a `Shadow` per granule width, and assigns each page of a memory to one of them.
 """
 
 from __future__ import annotations
@@ -29,12 +29,13 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Shadow:
-    """The last write, the last read and the last poll (strong read) of each granule of one arena.
+    """Last write, last read and last poll (strong read) of each shadow granule of one arena.
 
-    `first` is a read before the last one that nothing ordered before it: the oldest such read that is known; and
-    `first_poll` such a poll. `atomic` says that the last write was a strong access; `covered` is one before it that it
-    does not speak for. `cached` is the last read that is not coherent. Of the memories that blocks have `readers` keeps
-    the last read of each warp. What else nothing has ordered is in `more_reads`, `more_polls` and `more_writes`.
+    `first` is the oldest read that does not happen before the last read, and `first_poll` the oldest such poll.
+    `atomic`: the last write was strong. `covered` is an earlier write that is checked as well, since an access after
+    the last write may still race with it. `cached` is the last `ld.global.nc`. For shared memory, `readers` has the
+    last read by each warp. `more_reads`, `more_polls` and `more_writes` are further accesses that no order makes
+    redundant.
     """
 
     arena_bytes: int
@@ -55,7 +56,7 @@ class Shadow:
     _written: Pages = field(init=False)
 
     def __post_init__(self) -> None:
-        """Make the tables."""
+        """Create the empty tables."""
         count = -(-self.arena_bytes // self.granule)
         self.write, self.covered, self.cached = Table(count), Table(count), Table(count)
         self.read, self.first = Table(count), Table(count)
@@ -68,7 +69,7 @@ class Shadow:
         return self.write, self.covered, self.cached, self.read, self.first, self.poll, self.first_poll
 
     def clear(self) -> None:
-        """Forget every access."""
+        """Forget all accesses to the arena."""
         for table in self._tables:
             table.clear()
         self._written.clear()
@@ -79,12 +80,12 @@ class Shadow:
             self.readers.clear()
 
     def put_write(self, at: NDArray[np.int64], entries: NDArray[np.int32], reach: Reach) -> None:
-        """Set the last writes of the granules `at`, in that reach."""
+        """Set the last writes of the shadow granules `at`, whose bounds are `reach`."""
         self.write.put(at, entries, reach)
         self._written.mark(at, self.granule)
 
     def untouched(self, touch: AsyncAccess) -> bool:
-        """Tell at a glance that warps have done nothing that `touch` may meet; False says nothing."""
+        """Return True if no 1 KiB page that `touch` overlaps has a conflicting access of a warp; False: unknown."""
         if not self._written.misses(touch.offsets, touch.size):
             return False
         return not touch.writes or (self.readers is not None and self._unread(self.readers, touch))
@@ -93,42 +94,42 @@ class Shadow:
         return not self.more_reads and readers.misses(touch.offsets, touch.size)
 
     def mark_atomic(self, at: NDArray[np.int64], *, atomic: bool | NDArray[np.bool_]) -> None:
-        """Say of the last writes of granules whether they were strong; where none ever was, nothing is to be said."""
+        """Record whether the last writes of shadow granules are strong; nothing is stored if none ever was."""
         self._atomics |= bool(np.any(atomic))
         if self._atomics:
             self.atomic[at] = atomic
 
     def granules(self, offsets: Offsets, size: int) -> NDArray[np.int64]:
-        """Return the granules of each access, `[n, granules]`, splitting all of them first if they are too wide."""
+        """Return the shadow granules of each access, `[n, granules]`; split granules wider than the accesses."""
         self.narrow(fitting(self.granule, offsets, size))
         return self.fitted(offsets, size)
 
     def fitted(self, offsets: Offsets, size: int) -> NDArray[np.int64]:
-        """Return the same, of accesses that fill whole granules."""
+        """Return the shadow granules of each access, `[n, granules]`, for accesses that fill whole granules."""
         first = offsets >> self.granule.bit_length() - 1
         count = size // self.granule
         return first[:, None] if count == 1 else first[:, None] + np.arange(count)
 
     def reach(self, offsets: Reach, size: int) -> Reach:
-        """Return between which granules accesses lie that begin between two offsets."""
+        """Return bounds of the shadow granules of accesses that begin between the two `offsets`."""
         return offsets[0] // self.granule, (offsets[1] + size - 1) // self.granule
 
     def narrow(self, granule: int) -> None:
-        """Split all granules until they are no wider."""
+        """Split all shadow granules to the width `granule` in bytes, unless they are as narrow already."""
         if granule < self.granule:
             self._split(self.granule // granule)
             self.granule = granule
 
     def reads_of(self, at: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32]]]:
-        """Yield the reads that are not in `readers`: of which of the granules `at`, and the entries."""
+        """Yield the reads that are not in `readers`: indices into the shadow granules `at`, and shadow entries."""
         return _entries_of(at, (self.read, self.first), self.more_reads)
 
     def polls_of(self, at: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32]]]:
-        """Yield the polls: of which of the granules `at`, and the entries."""
+        """Yield polls (strong reads): indices into the shadow granules `at`, and their shadow entries."""
         return _entries_of(at, (self.poll, self.first_poll), self.more_polls)
 
     def move(self, pages: NDArray[np.int64], other: Shadow) -> None:
-        """Move all that is known of some pages to a shadow with narrower granules; they stay marked as touched here."""
+        """Move the shadow entries of some pages to a shadow with narrower granules; these stay marked as written."""
         count, factor = PAGE // self.granule, self.granule // other.granule
         at = (pages[:, None] * count + np.arange(count)).reshape(-1)
         at = at[at < len(self.atomic)]
@@ -145,7 +146,7 @@ class Shadow:
         return self.more_reads, self.more_polls, self.more_writes
 
     def _split(self, factor: int) -> None:
-        """Make `factor` granules of each."""
+        """Split each shadow granule into `factor` granules."""
         for table in self._tables:
             table.split(factor)
         for more in self._overflows:
@@ -158,7 +159,7 @@ class Shadow:
 def _entries_of(
     at: NDArray[np.int64], tables: Iterable[Table], more: Overflow
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32]]]:
-    """Yield what tables, and what lies beside them, have of the granules `at`: of which of them, and the entries."""
+    """Yield indices into the shadow granules `at`, with the entries of these granules in `tables` and in `more`."""
     for table in tables:
         last = table.touched(at)
         if last is not None:
@@ -168,12 +169,15 @@ def _entries_of(
 
 
 def fitting(granule: int, offsets: Offsets, size: int) -> int:
-    """Return the widest granule, at most as wide as `granule`, that accesses of `size` bytes fill."""
+    """Return the greatest width, at most `granule`, of shadow granules that accesses of `size` bytes fill."""
     low_bits = int(np.bitwise_or.reduce(offsets, axis=None)) | size
     return min(granule, low_bits & -low_bits)
 
 
 def pieces(offsets: Offsets, size: int, width: int) -> Offsets:
-    """Return which pieces of a width the accesses touch, which are aligned to their size or to the width."""
+    """Return the aligned pieces of `width` bytes that accesses touch, by number.
+
+    The accesses are aligned to their size or to the width.
+    """
     first: Offsets = offsets // width
     return first if size <= width else first[:, None] + np.arange(-(-size // width))

@@ -1,4 +1,4 @@
-"""What lanes knew at an earlier time, and had done by then: at their last fence, of one kind."""
+"""Vector clocks and times of lanes at their last fence of one kind."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Snapshots", "known_alike"]
 
 
 class Snapshots:
-    """What the lanes of a warp knew at their last fences of one kind: rows of clocks, and each lane's own time."""
+    """Per lane of a warp, at its last fence of one kind: its vector clock (`rows`) and the warp's time (`at`)."""
 
     __slots__ = ("at", "rows")
 
@@ -30,13 +30,13 @@ class Snapshots:
         self.rows: list[Clock | None] = [None] * LANES
 
     def take(self, mask: NDArray[np.bool_], known: Clock, now: int) -> None:
-        """Keep what lanes know at the time `now` of their warp, all of them the same."""
+        """Record a fence of lanes `mask`, which have the vector clock `known`, at the time `now` of their warp."""
         self.at[mask] = now
         for lane in np.flatnonzero(mask).tolist():
             self.rows[lane] = known
 
     def known(self, mask: NDArray[np.bool_], columns: int) -> Clock:
-        """Return what lanes knew, all together."""
+        """Return the elementwise maximum of the recorded vector clocks of lanes `mask`, with this number of columns."""
         known = np.zeros(columns, np.int32)
         rows = (self.rows[lane] for lane in np.flatnonzero(mask).tolist())
         for row in {id(row): row for row in rows if row is not None}.values():
@@ -44,7 +44,7 @@ class Snapshots:
         return known
 
     def told(self, clocks: WarpClocks, warp: int, mask: NDArray[np.bool_]) -> Clock:
-        """Return what lanes of a warp, whose clocks are among these, knew and had done."""
+        """Return the release clock of the last fences of lanes `mask`, whose warp is number `warp` of `clocks`."""
         at, lanes = self.at[mask], np.flatnonzero(mask)
         whole = bool(clocks.whole(np.array([warp]), mask[None])[0])
         columns = [] if whole and at.min() == at.max() else [clocks.own.of_lane(warp, lane) for lane in lanes.tolist()]
@@ -57,7 +57,7 @@ class Snapshots:
 
 
 def known_alike(clocks: WarpClocks, warps: Offsets, masks: Masks) -> Iterator[tuple[int, NDArray[np.bool_], Clock]]:
-    """Yield what lanes of each warp know that know the same."""
+    """Yield a warp, a mask and a vector clock for each set of lanes of `masks` that have one vector clock."""
     positions, lanes = np.nonzero(masks)
     rows = clocks.rows(warps[positions], lanes)
     known = clocks.known[warps]

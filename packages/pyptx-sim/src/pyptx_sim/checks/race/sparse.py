@@ -1,4 +1,4 @@
-"""Large tables of which most stays zero."""
+"""Large arrays of zeros that use memory only for the pages that are written."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# From here on NumPy asks for pages of 2 MiB, which Linux clears as a whole at the first touch of any byte.
+# From this size in bytes on, NumPy uses pages of 2 MiB, which Linux zeros as a whole at the first access to a byte.
 _LARGE: Final = 1 << 22
 
 
 def zeros(shape: int | tuple[int, ...], dtype: type[np.generic]) -> NDArray[Any]:
-    """Return zeros as `numpy.zeros` does; of a large table only those small pages cost memory that are touched."""
+    """Return zeros like `numpy.zeros`; a large array uses memory only for its accessed 4 KiB pages."""
     size = math.prod(shape if isinstance(shape, tuple) else (shape,)) * np.dtype(dtype).itemsize
     if size < _LARGE:
         return np.zeros(shape, dtype)

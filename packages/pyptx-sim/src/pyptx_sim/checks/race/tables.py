@@ -1,4 +1,4 @@
-"""Tables of accesses, a row for each granule of a memory: who touched it, when, and with which instruction."""
+"""Tables of shadow memory: per granule (aligned piece of memory), its last access of one kind."""
 
 from __future__ import annotations
 
@@ -12,53 +12,53 @@ from pyptx_sim.checks.race.sparse import zeros
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-NOBODY = 0  # so that a fresh table is zeros, whose pages cost nothing until they are touched
-WIDEST_ACCESS = 16  # bytes; a wider access covers several granules
+NOBODY = 0  # 0, so that new tables are zeros, which use no memory until written
+WIDEST_ACCESS = 16  # bytes; a wider access covers several shadow granules
 
-# The columns of an entry.
-WARP: Final = 0  # numbered through all waves from 1, or NOBODY
-MASK: Final = 1  # of the warp's lanes: bit i for lane i
-TIME: Final = 2  # of the warp's clock
+# Columns of a shadow entry.
+WARP: Final = 0  # warp number through all waves of CTAs from 1, or NOBODY
+MASK: Final = 1  # lanes of the warp: bit i for lane i
+TIME: Final = 2  # time of the warp
 PC: Final = 3
 COLUMNS: Final = 4
 
-# Rows of more granules than these are not copied when granules are split: most are not looked at again.
+# When shadow granules are split, more entries than these are not copied, because most are never read again.
 _SPLIT_AT_ONCE: Final = 1 << 16
-# So many rows are set to zero; beyond, fresh pages that stay zero are cheaper.
+# Up to this number of rows, `clear` writes zeros; above, new zero pages are faster.
 _CLEARED: Final = 1 << 15
 
 
 Reach: TypeAlias = tuple[int, int]
-"""The lowest and the highest of some granules, or bounds of them."""
+"""Lowest and highest number of some shadow granules, or bounds of these."""
 
 
 def reach_of(at: NDArray[np.int64]) -> Reach:
-    """Return the reach of some granules, of one at least."""
+    """Return the lowest and the highest of some shadow granule numbers, at least one."""
     return int(at.min()), int(at.max())
 
 
 class Table:
-    """The last access of one kind to each granule: rows of `COLUMNS` numbers.
+    """Shadow entry of the last access of one kind to each shadow granule: `COLUMNS` numbers per granule.
 
-    Rows move as one 16-byte value each, which NumPy gathers and scatters several times faster than rows of a matrix;
-    `complex128` is merely its name for sixteen bytes. Where nobody has touched a granule since all were split, the row
-    of the `_wider` one that it was a part of counts: rows are never taken back, and most are never looked at again.
+    An entry is stored as one 16-byte value, of type `complex128` for its size only: NumPy gathers and scatters such
+    values several times faster than matrix rows. After a split, the entry of a narrow granule without accesses of its
+    own is that of the wider granule, in the table `_wider`; no entry is copied.
     """
 
     __slots__ = ("_granules", "_high", "_low", "_made", "_wider", "latest")
 
     def __init__(self, granules: int) -> None:
-        """Start with granules that nobody has touched."""
+        """Start with `granules` shadow granules without accesses."""
         self._granules = granules
-        self._made: NDArray[np.complex128] | None = None  # many tables stay empty, and memory costs even as zeros
+        self._made: NDArray[np.complex128] | None = None  # allocated at the first use, as many tables stay empty
         self._low, self._high = granules, -1
-        self._wider: tuple[int, Table] | None = None  # how many granules one of it became
-        self.latest = 0  # no entry is of a later time
+        self._wider: tuple[int, Table] | None = None  # number of granules per wide granule, and the wide table
+        self.latest = 0  # latest time of an entry
 
     def clear(self) -> None:
-        """Forget who has touched what."""
+        """Forget all accesses."""
         if self._made is not None and self._wider is None and self._high - self._low < _CLEARED:
-            self._made[self._low : self._high + 1] = 0  # faster than fresh pages
+            self._made[self._low : self._high + 1] = 0  # faster than new pages
         else:
             self._made = None
         self._wider = None
@@ -72,7 +72,7 @@ class Table:
         return self._made
 
     def misses(self, low: int, high: int) -> bool:
-        """Tell at a glance that nobody has touched any of the granules from `low` to `high`; False says nothing."""
+        """Return True if no shadow granule from `low` to `high` has been accessed; False: unknown."""
         return high < self._low or low > self._high
 
     def fill(
@@ -82,7 +82,7 @@ class Table:
         owners: NDArray[np.int64],
         reach: Reach | None = None,
     ) -> None:
-        """Set the row of granule `at[i]`, all in that reach, to entry `owners[i]`."""
+        """Set the entry of shadow granule `at[i]` to entry `owners[i]`; `reach` are bounds of `at`."""
         rows = entries.view(np.complex128)[:, 0]
         self._rows[at] = rows[0] if len(rows) == 1 else rows.take(owners)
         self._extend(reach or reach_of(at))
@@ -92,13 +92,13 @@ class Table:
         self._low, self._high = min(self._low, reach[0]), max(self._high, reach[1])
 
     def get(self, at: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Return the rows of the granules `at`, `[n, COLUMNS]`."""
+        """Return the entries of the shadow granules `at`, `[n, COLUMNS]`."""
         if self._wider is not None:
             return self._overlaid(at, *self._wider)
         return self._rows.take(at).view(np.int32).reshape(-1, COLUMNS)
 
     def _overlaid(self, at: NDArray[np.int64], factor: int, wider: Table) -> NDArray[np.int32]:
-        """Return the rows of granules that are parts of wider ones."""
+        """Return the entries of shadow granules, each a part of a granule of the table `wider`, after a split."""
         if self._made is None:
             return wider.get(at // factor)
         rows = self._rows.take(at).view(np.int32).reshape(-1, COLUMNS)
@@ -108,20 +108,20 @@ class Table:
         return rows
 
     def touched(self, at: NDArray[np.int64], reach: Reach | None = None) -> NDArray[np.int32] | None:
-        """Return the rows of the granules `at`, in that reach, or None if nobody has touched any of them."""
+        """Return the entries of shadow granules `at`, None if none has been accessed; `reach` are bounds of `at`."""
         if self._high < 0 or self.misses(*(reach or reach_of(at))):
             return None
         rows = self.get(at)
         return rows if rows[:, WARP].any() else None
 
     def put(self, at: NDArray[np.int64], entries: NDArray[np.int32], reach: Reach | None = None) -> None:
-        """Set the rows of the granules `at`, in that reach; of equal granules the last wins."""
+        """Set the entries of shadow granules `at`, in the bounds `reach`; the last one of a repeated granule wins."""
         self._rows[at] = entries.view(np.complex128)[:, 0]
         self._extend(reach or reach_of(at))
         self.latest = max(self.latest, int(entries[:, TIME].max(initial=0)))
 
     def entries(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """Return all granules that somebody has touched, and their rows."""
+        """Return the numbers of all shadow granules that have been accessed, and their entries."""
         if self._high < 0:
             return np.zeros(0, np.int64), np.zeros((0, COLUMNS), np.int32)
         if self._wider is None:
@@ -132,7 +132,7 @@ class Table:
         return touched + self._low, rows[touched]
 
     def split(self, factor: int) -> None:
-        """Make `factor` granules of each, all with its row."""
+        """Split each shadow granule into `factor` granules, all with its entry."""
         at, rows = self.entries()
         wider, reach = copy(self), (self._low * factor, self._high * factor + factor - 1)
         self._granules *= factor
@@ -145,7 +145,7 @@ class Table:
             self.put(*parts_of(at, rows, factor))
 
     def move(self, at: NDArray[np.int64], other: Table, factor: int) -> None:
-        """Move the rows of the granules `at` to a table, where each of them is so many."""
+        """Move the entries of the shadow granules `at` to table `other`, where each granule is `factor` granules."""
         rows = self.touched(at)
         if rows is not None:
             touched = np.flatnonzero(rows[:, WARP])
@@ -156,10 +156,10 @@ class Table:
 def parts_of(
     at: NDArray[np.int64], entries: NDArray[np.int32], count: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return the parts into which granules have been split, `count` for each, all with its entries."""
+    """Return the shadow granules into which `at` have been split, `count` each, and for each its entry."""
     return parts_at(at, count), entries.repeat(count, axis=0)
 
 
 def parts_at(at: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """Return the parts of granules, `count` of each."""
+    """Return the numbers of the shadow granules into which granules `at` have been split, `count` each."""
     return (at[:, None] * count + np.arange(count)).reshape(-1)

@@ -1,1 +1,1 @@
-"""Compilation of instructions to steps of the machine."""
+"""Compilation of PTX instructions to steps: Python closures that execute one instruction on the simulated machine."""

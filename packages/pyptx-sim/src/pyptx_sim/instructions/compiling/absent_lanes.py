@@ -31,9 +31,9 @@ _HELP = "read only lanes that execute the instruction and are in its membermask:
 def reading_lanes(
     operands: BoundInstruction, operation: Operation, step: Action, readers: Sequence[Reader], result: Carried | None
 ) -> Action:
-    """Return a step whose result is undefined in each lane whose source lane does not participate.
+    """Wrap the compiled `shfl` in `step`: its result is undefined in each lane whose source lane does not participate.
 
-    The last of `readers` reads the membermask, if the instruction has one.
+    `readers` read the source operands; the last one reads the membermask, if the instruction has one.
     """
     lanes_of, opcode, pc = operation.source_lanes, ".".join(operands.opcode), operands.pc
     synchronizes = "sync" in operands.opcode
@@ -73,7 +73,7 @@ def reading_lanes(
 
 
 def _why(wave: Wave, warp: int, lane: int, *, named: bool) -> str:
-    """Return why a lane does not participate in an instruction."""
+    """Return, for a message, why a lane does not participate in a `shfl`, such as "is not in the membermask"."""
     if not wave.geometry.threads[warp, lane]:
         return "was never launched"
     if not named:

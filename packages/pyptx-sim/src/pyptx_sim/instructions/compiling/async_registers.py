@@ -29,7 +29,10 @@ J = TypeVar("J", bound="RegisterChecker")
 
 @dataclass(frozen=True, slots=True)
 class _CheckedRegisters:
-    """Registers that one kind of checker checks, the checker's factory, and the function that completes operations."""
+    """Registers (names by slot) that one `RegisterChecker` class checks.
+
+    `make` returns the checker of a wave; `finish` completes the asynchronous operations that use given registers.
+    """
 
     registers: Mapping[int, str]
     make: CheckerOf
@@ -38,9 +41,9 @@ class _CheckedRegisters:
 
 @lru_cache(maxsize=32)
 def _checkers(program: Program, given: type[Operands]) -> Mapping[Callable[..., RegisterChecker], _CheckedRegisters]:
-    """Return the registers of a program's asynchronous operations by checker factory.
+    """Return the registers that a program's asynchronous operations use, by the function that makes their checker.
 
-    `given` is the class that compiles operands to readers and writers.
+    `given` is `Operands` or a subclass of it, which compiles operands to readers and writers.
     """
     found: dict[Callable[..., RegisterChecker], dict[int, str]] = {}
     finishing: dict[Callable[..., RegisterChecker], Finish | None] = {}
@@ -66,13 +69,16 @@ def _made(check: Callable[[Wave, Mapping[int, str]], J], registers: Mapping[int,
 
 
 def checker_of(operands: Operands, registers: AsyncRegisters[J]) -> Callable[[Wave], J]:
-    """Return a checker factory for `Wave.part`, for all registers of the program that this checker checks."""
+    """Return a function, for `Wave.part`, that makes a wave's `RegisterChecker` of class `registers.check`."""
     checked = _checkers_of(operands).get(registers.check)
     return cast("Callable[[Wave], J]", _made(registers.check, {}) if checked is None else checked.make)
 
 
 def touching(operands: Operands, action: Action) -> Action:
-    """Return an action that first checks (in a checked run) and completes asynchronous operations on its registers."""
+    """Wrap a compiled instruction: first check and complete outstanding asynchronous operations on its registers.
+
+    Only a checked run checks them.
+    """
     checkers = _checkers_of(operands)
     if not checkers:
         return action

@@ -1,7 +1,7 @@
-"""Consecutive instructions whose results one step computes, if their semantics support that: `Operation.batch`.
+"""Batches: consecutive instructions whose results are computed by one call of their `Operation.batch`.
 
-The last instruction of such a run computes and writes the results of all its instructions. No instruction of the run
-reads a result of an earlier one, so the delay is not observable.
+The last instruction of a batch computes and writes the results of all instructions of the batch. No instruction of a
+batch reads a result of an earlier one, so the delay is not observable.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ class Member:
     sources: tuple[Operand, ...]
 
     def slots(self, some: Sequence[Operand]) -> set[int]:
-        """Return the slots of the registers among the operands `some`."""
+        """Return the slots (indices in the register file) of the registers among the operands `some`."""
         found = (self.operands.register(operand) for operand in some)
         return {register.slot for register in found if register is not None}
 
     def readers(self) -> list[Reader]:
-        """Return, for each source, a reader that does not report undefined bits."""
+        """Return, for each source operand, a reader function that does not report undefined bits."""
         given = self.operands.unchecked()
         return [given.read(*pair) for pair in zip(self.sources, self.operation.sources, strict=True)]
 
     def carrying(self, step: Action) -> Action:
-        """Return a step that also makes destinations undefined, because of undefined sources or of missing lanes."""
+        """Wrap `step`: make this instruction's destinations undefined if sources are undefined or lanes missing."""
         if not self.operands.checked:
             return step
         read, written = shadows(self.operands, self.operation)
@@ -59,9 +59,9 @@ class Member:
 
 
 def compile_batches(block: Sequence[tuple[Operands, object]]) -> Mapping[int, Action]:
-    """Return, by pc, the steps of a block's instructions that are computed together.
+    """Return, by pc, the compiled form of those instructions of a basic block that belong to batches.
 
-    `block` has the operands and the semantics of each instruction.
+    `block` has the operands and the semantics of each instruction of the basic block.
     """
     steps: dict[int, Action] = {}
     for run in _runs(block):
@@ -73,7 +73,7 @@ def compile_batches(block: Sequence[tuple[Operands, object]]) -> Mapping[int, Ac
 
 
 def _runs(block: Sequence[tuple[Operands, object]]) -> Iterator[list[Member]]:
-    """Yield the members of each run of consecutive instructions that can be computed together."""
+    """Yield each series of consecutive instructions that can be computed as one batch."""
     run: list[Member] = []
     written: set[int] = set()
     for operands, operation in block:
@@ -102,7 +102,7 @@ def _nothing(wave: Wave, lanes: Lanes) -> None:
 
 
 def _together(run: Sequence[Member]) -> Action:
-    """Return the step of a run's last instruction: it reads each source once and computes all results of the run."""
+    """Return the compiled last instruction of a batch: read each source register once and compute all results."""
     distinct: dict[tuple[Operand, str], Reader] = {}
     for member in run:
         keys = zip(member.sources, member.operation.sources, strict=True)

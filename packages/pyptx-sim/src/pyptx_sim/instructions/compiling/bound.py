@@ -28,9 +28,9 @@ class BoundInstruction:
     def __init__(
         self, program: Program, site: Site, *, checked: bool, exact: bool = False, polls: bool = False
     ) -> None:
-        """Bind the instruction of `site`; `exact` requests results that are bit-exact with the hardware.
+        """Bind the instruction of `site` (an instruction with its pc).
 
-        `polls`: the instruction is part of a polling loop.
+        `exact` requests results that are bit-exact with the hardware. `polls`: the instruction is in a polling loop.
         """
         self.program = program
         self.site = site
@@ -43,7 +43,7 @@ class BoundInstruction:
 
     @property
     def opcode(self) -> tuple[str, ...]:
-        """Opcode and modifiers."""
+        """Opcode and modifiers of the instruction, such as `("ld", "global", "u32")`."""
         return self.instruction.opcode
 
     @property
@@ -52,7 +52,7 @@ class BoundInstruction:
         return self.instruction.operands
 
     def form(self) -> Bound:
-        """Return the binding to a row of the instruction table; raise UnknownForm if no row matches."""
+        """Return the instruction's binding to a row of the instruction table; raise UnknownForm if no row matches."""
         form = self.program.forms[self.pc]
         if form is None:
             raise UnknownForm(f"unknown form of {'.'.join(self.opcode)}")
@@ -60,19 +60,19 @@ class BoundInstruction:
 
     @property
     def words(self) -> Mapping[str, str]:
-        """Modifiers of the opcode in order, by slot of the instruction table; a literal modifier is its own slot."""
+        """Modifiers of the opcode in order, by slot: placeholder in the table row (`sem`), or a literal modifier."""
         return self.form().words
 
     def word(self, slot: str) -> str:
-        """Return the modifier in a slot of the instruction table's row, or an empty string.
+        """Return the opcode's modifier for `slot`, or an empty string if the opcode has none.
 
-        A literal modifier of the row is its own slot.
+        A slot is a placeholder in the instruction table's row, such as `sem`, or a literal modifier of the row.
         """
         return self.form().words.get(slot, "")
 
     @property
     def space(self) -> str:
-        """First state space in the opcode, without its sub-qualifier; `generic` if there is none."""
+        """First state space in the opcode, without sub-qualifier (`shared` for `.shared::cta`); else `generic`."""
         spaces = self.form().spaces
         return spaces[0].partition("::")[0] if spaces else "generic"
 

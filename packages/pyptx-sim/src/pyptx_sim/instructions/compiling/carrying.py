@@ -1,6 +1,6 @@
-"""Steps that only move or compute: they propagate undefined bits of sources to results without a finding.
+"""Instructions that only move or compute data: they propagate undefined bits of sources to results without a finding.
 
-Every other step uses its operands: undefined bits in them are reported.
+Every other instruction reports undefined bits in its source operands as a finding.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ class Carried:
         wave.undefined.leave(self.register.slot, lanes, bits.view(shadow_dtype(width)), origin)
 
     def spoil(self, wave: Wave, lanes: Lanes, where: Array, origin: Origin) -> None:
-        """Make the register fully undefined where `where`, `[rows, 32]`, holds; other undefined bits stay."""
+        """Mark all bits of the register as undefined in lanes `where`, `[rows, 32]`; keep other undefined bits."""
         slot, kind = self.register.slot, shadow_dtype(self.register.width)
         known = wave.undefined.bits(slot, lanes)
         bits: Array = np.where(where, ~np.zeros(1, kind), np.zeros(1, kind))
         wave.undefined.leave(slot, lanes, bits if known is None else bits | known, origin)
 
     def all_bits(self, where: Mask) -> Array:
-        """Return a mask of all bits of the type's width where `where` is true, and of no bits elsewhere."""
+        """Return, per lane, a mask with all bits of the type's width set if `where` is true for the lane, else 0."""
         kind = shadow_dtype(self._size)
         bits: Array = np.where(where, ~np.zeros(1, kind), np.zeros(1, kind))
         return bits
@@ -92,7 +92,7 @@ def carrying(
     results: Sequence[Carried | None],
     spread: Spread,
 ) -> Action:
-    """Return a step that also propagates undefined bits from sources to results (None: no register)."""
+    """Wrap a compiled instruction: also propagate undefined bits from sources to results (None: not a register)."""
     slots = frozenset(each.register.slot for each in sources if each is not None)
 
     def run(wave: Wave, lanes: Lanes) -> None:
@@ -117,7 +117,7 @@ def carrying(
 def undefined_in(
     wave: Wave, lanes: Lanes, sources: Sequence[Carried | None]
 ) -> tuple[list[Array | None], Origin] | None:
-    """Return each source's undefined bits in active lanes, and the first such source's origin; None without any."""
+    """Return the sources' undefined bits in active lanes, and the first undefined source's origin (None: none)."""
     slots = tuple([each.register.slot for each in sources if each is not None])
     if wave.undefined.misses(slots, lanes):
         return None
@@ -135,7 +135,7 @@ def unspecified(
     readers: Sequence[Reader],
     results: Sequence[Carried],
 ) -> Action:
-    """Return a step whose results are also undefined for the inputs that `cause` selects."""
+    """Wrap a compiled instruction: its results are also undefined in lanes whose inputs `cause` selects."""
 
     def run(wave: Wave, lanes: Lanes) -> None:
         where = cause.where(*[read(wave, lanes) for read in readers]) & lanes.full_mask
@@ -150,7 +150,7 @@ def unspecified(
 
 
 def guarding(guarded: Action, guard: Carried, results: Iterable[Carried]) -> Action:
-    """Return a predicated step without effects besides its results; an undefined predicate makes these undefined."""
+    """Wrap a predicated instruction that only writes registers: an undefined predicate makes `results` undefined."""
     written = tuple(results)
 
     def run(wave: Wave, lanes: Lanes) -> None:

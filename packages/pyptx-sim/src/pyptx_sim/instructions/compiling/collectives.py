@@ -38,10 +38,11 @@ _WHOLE = "execute the instruction with all 32 lanes: not predicated off, not exi
 
 
 def collective(operands: Operands, step: Action, *, reports: bool = True) -> Action:
-    """Return a step that reports missing lanes and lanes outside their membermask, and makes the results undefined.
+    """Wrap the compiled instruction `step`: report missing lanes and lanes outside their membermask as a finding.
 
-    In an unchecked run, or for an instruction without a gate, return `step` itself. A use of such a result counts as
-    another finding of the same cause. Without `reports`, another step of the same instruction reports the lanes.
+    Such lanes also make the results undefined; a use of such a result counts as another finding of the same cause.
+    In an unchecked run, or if the lanes of a warp do not wait for each other at the instruction, return `step` itself.
+    Without `reports`, only make the results undefined.
     """
     if not operands.checked or not is_gate(operands.opcode):
         return step
@@ -90,9 +91,9 @@ def collective_end(operands: Operands, end: Terminator) -> Terminator:
 
 
 def undefined_fragments(operands: Operands, carried: Sequence[Carried | None]) -> UndefinedFragments:
-    """Return a function that finds the undefined bits of fragments to store; without all lanes, all bits are undefined.
+    """Return a function that finds undefined bits of a warp's fragments; without all lanes, all bits are undefined.
 
-    It returns the bits of each register in `carried` and their origin, or None, like `undefined_in`.
+    The function returns the undefined bits of each register in `carried` and their origin, or None if there are none.
     """
     cause = _origin(operands)
 
@@ -111,7 +112,7 @@ def undefined_fragments(operands: Operands, carried: Sequence[Carried | None]) -
 
 
 def _origin(operands: Operands) -> Callable[[Wave, Lanes, Mask], Origin]:
-    """Return a function that returns the origin of the undefined bits in the lanes `undefined`, bool `[rows, 32]`."""
+    """Return a function that describes, as an `Origin`, why results are undefined in the lanes `undefined`."""
     aligned = bool(operands.word("aligned"))
     what = f"{'.'.join(operands.opcode)}, executed without all lanes of its {'warp' if aligned else 'membermask'}"
     help = _WHOLE if aligned else "execute the instruction with all lanes named in the membermask"
@@ -132,7 +133,7 @@ def _computes(operands: Operands) -> bool:
 
 
 def _report(operands: Operands, wave: Wave, lanes: Lanes, at_fault: Mask, *, aligned: bool) -> None:
-    """Report the lanes `at_fault`, missing or outside their membermask, of the first warp with such lanes."""
+    """Report the lanes `at_fault` of the first warp that has any: lanes missing or outside their membermask."""
     row = int(at_fault.any(axis=1).argmax())
     warp, which = int(lanes.row_numbers()[row]), lane_names(at_fault[row])
     name, count = wave.geometry.warp_name(warp), int(np.count_nonzero(at_fault))
@@ -148,7 +149,7 @@ def _report(operands: Operands, wave: Wave, lanes: Lanes, at_fault: Mask, *, ali
 
 
 def _partial(_wave: Wave, lanes: Lanes) -> tuple[Mask, Mask] | None:
-    """Return the missing and the active lanes of partial warps, `[rows, 32]`; None if all warps are full or empty."""
+    """Return the inactive and the active lanes, `[rows, 32]` each, of partly active warps; None without such a warp."""
     mask = lanes.mask
     if mask is None:
         return None
@@ -159,9 +160,9 @@ def _partial(_wave: Wave, lanes: Lanes) -> tuple[Mask, Mask] | None:
 def _misnamed(operands: Operands) -> Callable[[Wave, Lanes], tuple[Mask, Mask] | None]:
     """Return a function that finds active lanes outside their own membermask, and lanes with undefined results.
 
-    The latter also include lanes that execute the instruction without lanes of their membermask that must participate
-    (`_due`). Both are bool `[rows, 32]`; None if there are none. An undefined membermask is not checked: results are
-    undefined anyway.
+    Results are undefined in the lanes outside their membermask, and in lanes whose membermask names a lane that has not
+    exited (`_due`) and does not participate. The function returns two bool arrays `[rows, 32]`, or None without
+    such lanes. It does not check undefined membermasks: they make the results undefined anyway.
     """
     gate = compile_gate(operands.unchecked())
     membermask = operands.carried(operands.operands[-1], "u32") if gate.varies else None
@@ -184,7 +185,10 @@ def _misnamed(operands: Operands) -> Callable[[Wave, Lanes], tuple[Mask, Mask] |
 
 
 def _due(wave: Wave, lanes: Lanes) -> Array:
-    """Return, as bits, the lanes that have not exited; in warps of `Wave.forced`, all launched lanes."""
+    """Return, as bits, the lanes of each warp that have not exited, and therefore must participate.
+
+    In a warp that has already continued without lanes of a membermask (`Wave.forced`), return all launched lanes.
+    """
     warps = lanes.row_numbers()
     due: Mask = wave.live if lanes.rows is None else wave.live[warps]
     if wave.forced:

@@ -1,4 +1,4 @@
-"""Steps compiled from an `Operation`: read the sources, compute, write the results."""
+"""Compilation of instructions with an `Operation`: read the source registers, compute, write the results."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _CARRY = RegisterBinding(CARRY_SLOT, "pred", "the carry flag")
 
 
 def parts(operands: Operands, operation: Operation) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
-    """Return the flattened destinations and sources of an instruction, without operands that `bind` has read."""
+    """Return the flattened destination and source operands, without immediates that `Semantics.bind` has evaluated."""
     given = operands.operands
     first = int(bool(operation.results and given))
     written, read = operation.places or (range(first), range(first, len(given)))
     destinations = tuple(part for place in written for part in operands.elements(given[place]))
     sources = tuple(part for place in read for part in operands.elements(given[place]))
-    # Immediates that bind() has read itself may follow the sources.
+    # Immediates that `Semantics.bind` has already evaluated may follow the source operands.
     if len(destinations) > len(operation.results) or len(sources) < len(operation.sources):
         operands.fail(
             f"expected {counted(len(operation.results), 'destination')} and "
@@ -45,7 +45,7 @@ def parts(operands: Operands, operation: Operation) -> tuple[tuple[Operand, ...]
 
 
 def compile_operation(operands: Operands, operation: Operation) -> Action:
-    """Return the step of an instruction whose semantics are `operation`."""
+    """Compile an instruction whose semantics are `operation` to a closure that executes it."""
     destinations, sources = parts(operands, operation)
     given = operands.unchecked()
     readers = [given.read(*pair) for pair in zip(sources, operation.sources, strict=True)]
@@ -98,7 +98,7 @@ def _read_carry(wave: Wave, lanes: Lanes) -> Array:
 
 
 def _single(readers: tuple[Reader, ...], write: Writer, of_any: Compute) -> Action:
-    """Return a step with one result; one to three sources are unrolled, because such steps are the most frequent."""
+    """Compile an instruction with one result; code for one to three sources is unrolled, as these are most frequent."""
     compute = cast("Callable[..., Array]", of_any)
     match readers:
         case (a,):

@@ -44,17 +44,17 @@ if TYPE_CHECKING:
 _WAITS: Final = 0.5
 _HAPPENS: Final = 0.2
 _MOST: Final = 64  # maximum number of lanes of a delayed load
-_LINE: Final = 32  # bytes of an aligned line; no access crosses lines
+_LINE: Final = 32  # bytes of an aligned line of memory; no access crosses a line boundary
 _PRIVATE: Final = frozenset({"const", "local", "param"})
 
 
 @dataclass(frozen=True, slots=True)
 class _DelayedUse:
-    """Properties of an instruction that matter for delayed loads.
+    """Properties of an instruction that determine which delayed loads must be performed before it.
 
-    `touched` are the slots of all its registers, `written` the slots of its destinations. `moves`: the instruction
-    transfers data of `space`, to or from the lines that `find` returns (None: unknown). `orders`: earlier loads are
-    performed before it. `guard` reads the guard predicate.
+    `touched`: slots (indices in the register file) of all its registers; `written`: slots of its destinations. `moves`:
+    it loads from or stores to memory in `space`, at the 32-byte lines that `find` returns (None: unknown). `orders`:
+    all delayed loads are performed before it. `guard` reads its guard predicate.
     """
 
     touched: frozenset[int]
@@ -66,7 +66,7 @@ class _DelayedUse:
     guard: Reader | None = None
 
     def lanes(self, wave: Wave, lanes: Lanes) -> Lanes | None:
-        """Return the lanes whose guard is true, or None; delayed loads write no predicates, so the guard is valid."""
+        """Return the lanes whose guard is true, or None; the guard is valid: delayed loads write no predicates."""
         return lanes if self.guard is None else lanes.narrowed(self.guard(wave, lanes))
 
 
@@ -84,7 +84,7 @@ class _DelayedLoad:
 
 
 class LateLoads:
-    """Delayed loads of a wave."""
+    """Delayed loads of all warps of a wave (the CTAs that are resident together)."""
 
     __slots__ = ("_waiting", "_wave")
 
@@ -145,7 +145,7 @@ def _comes_first(waiting: _DelayedLoad, use: _DelayedUse, lines: Lines | None) -
 
 
 def with_late_loads(program: Program, code: Code) -> Code:
-    """Return the code of a program in which loads may be delayed, except those of polling loops."""
+    """Return `code`, the compiled program, changed so that loads outside of polling loops may be delayed."""
     uses = [
         replace(_use(program, site), guard=Operands(program, site, checked=False).guard()) for site in program.sites
     ]
@@ -195,13 +195,13 @@ def _settling_end(end: Terminator, use: _DelayedUse) -> Terminator:
 
 @dataclass(frozen=True, slots=True)
 class _SettlingGate:
-    """Gate that performs all delayed loads before it reads the membermasks."""
+    """`Gate` (point at which lanes of a warp wait for each other) that first performs all delayed loads."""
 
     gate: Gate
 
     @property
     def rendezvous(self) -> bool:
-        """Whether lanes may synchronize at different instructions of the gate's kind."""
+        """Whether lanes may synchronize at different instructions of the same opcode (`bar.warp.sync`)."""
         return self.gate.rendezvous
 
     @property
@@ -240,14 +240,14 @@ def _use(program: Program, site: Site) -> _DelayedUse:
 
 
 def _finder(operands: Operands) -> Find | None:
-    """Return a function that finds the lines that a load or store accesses; None if the address is not a register."""
+    """Return a function that finds the 32-byte lines accessed by a load or store; None without an address register."""
     address = operands.address(operands.named("a"))
     register = operands.register(address.base)
     if register is None:
         return None
     delta = operands.integer(address.offset) if address.offset is not None else 0
     read = read_register(register, f"u{register.width * 8}", checked=False)
-    ranks = (1 << RANK_SHIFT) - 1 if operands.space == "shared" else -1  # .shared ignores the CTA rank
+    ranks = (1 << RANK_SHIFT) - 1 if operands.space == "shared" else -1  # .shared ignores an address's CTA rank
 
     def find(wave: Wave, lanes: Lanes) -> Lines:
         values = np.broadcast_to(read(wave, lanes), (lanes.height, 32))
@@ -258,7 +258,7 @@ def _finder(operands: Operands) -> Find | None:
 
 
 def slots_in(operands: Operands, nodes: Iterable[Operand]) -> frozenset[int]:
-    """Return the slots of the registers in the operands `nodes`."""
+    """Return the slots (indices in the register file) of the registers in the operands `nodes`."""
     found: set[int] = set()
     for name in (name for node in nodes for name in names_of(node)):
         match operands.scope.find(name) or operands.scope.find(name.rpartition(".")[0]):

@@ -68,7 +68,7 @@ _SELECTOR = re.compile(r"\.[bh]\d+$")
 
 
 class Operands(BoundInstruction):
-    """One instruction in its scope: converts its operands to readers and writers.
+    """One instruction with the scope of its names: compiles its operands to reader and writer functions.
 
     Raises ProgramError, located at the instruction, for an undeclared name or an invalid operand.
     """
@@ -116,46 +116,46 @@ class Operands(BoundInstruction):
         return self.fail(f"unknown atomic operation {operation}.{element}") if found is None else found
 
     def others(self, opcode: str) -> Iterator[Operands]:
-        """Yield the program's instructions whose opcode starts with `opcode`; this instruction may be among them."""
+        """Yield the program's instructions whose opcode starts with `opcode`, possibly including this instruction."""
         words = tuple(opcode.split("."))
         for site in self.program.sites:
             if site.instruction.opcode[: len(words)] == words:
                 yield type(self)(self.program, site, checked=False)
 
     def alike(self, opcode: str) -> Action:
-        """Return the action of `opcode` for this instruction; both opcodes must name operands and modifiers alike."""
+        """Compile this instruction with the semantics of `opcode`; operands and modifiers must have equal names."""
         step = step_of(tuple(opcode.split(".")))
         if step is None or step.compile is None:
             return self.fail(f"no plugin provides semantics of {opcode}")
         return step.compile(self)
 
     def nothing(self) -> Action:
-        """Return the action of an instruction without an effect."""
+        """Return the compiled form of an instruction without an effect."""
         return acting(lambda _turn: None)
 
     def action(self, run: Callable[[ExecutionContext], None]) -> Action:
-        """Return the action that calls `run`: the result of `InstructionSemantics.compile`."""
+        """Return a compiled instruction that calls `run`, for `InstructionSemantics.compile` to return."""
         return acting(run)
 
     def end(self, run: Callable[[ExecutionContext], Stall | None], following: int) -> Terminator:
-        """Return a terminator that calls `run`, for `InstructionSemantics.end`.
+        """Return a terminator (the compiled last instruction of a block) that calls `run`.
 
-        `run` is called for the lanes of one warp at a time (`ExecutionContext.threads`). If `run` returns a `Stall`, it
-        is called again once the wait is over; the first call must not have had an effect. The instruction is alone in
-        its block: its step has `blocks`.
+        `InstructionSemantics.end` returns it. `run` is called for the lanes of one warp at a time. If `run` returns a
+        `Stall`, it is called again once the wait is over; the first call must not have had an effect. The instruction
+        must be alone in its basic block: its `InstructionSemantics` has `blocks=True`.
         """
         return ending(run, following, together=meets(self.opcode))
 
     def end_once(self, run: Callable[[ExecutionContext], None], following: int) -> Terminator:
-        """Return a terminator that calls `run`, for `InstructionSemantics.end`; `run` itself decides which lanes wait.
+        """Return a terminator (the compiled last instruction of a block) that calls `run`; `run` stalls lanes itself.
 
-        `run` is called once for all converged lanes. Lanes passed to `ExecutionContext.stall` continue after the
-        instruction once another thread has resumed them.
+        `InstructionSemantics.end` returns it. `run` is called once for all converged lanes. Lanes that `run` passes to
+        `ExecutionContext.stall` continue after the instruction once another thread has resumed them.
         """
         return ending_once(run, following, together=meets(self.opcode))
 
     def number(self, name: str) -> int:
-        """Return the value of the operand with this name in the instruction table, a constant integer."""
+        """Return the value of the constant integer operand with this name in the instruction table."""
         return self.integer(self.named(name))
 
     @property
@@ -164,26 +164,26 @@ class Operands(BoundInstruction):
         return self.program.target if self.exact else None
 
     def registers_in(self, *names: str) -> Mapping[int, str]:
-        """Return the registers in the operands with these names, in order: register names by slot."""
+        """Return the registers in the operands `names`, in order: PTX register names by slot in the register file."""
         parts = (part for name in names for part in self.elements(self.named(name)))
         found = (self.register(part) for part in parts)
         return {each.slot: each.name for each in found if each is not None}
 
     def register_checker(self, registers: AsyncRegisters[J]) -> Callable[[Wave], J]:
-        """Return a checker factory for `ExecutionContext.part`, for all registers that this checker checks."""
+        """Return a function, for `ExecutionContext.part`, that makes a wave's `RegisterChecker` (`registers.check`)."""
         return checker_of(self, registers)
 
     # --- names ----------------------------------------------------------------------------------
 
     def find(self, name: str) -> Binding:
-        """Return the binding of a name; fail if the name is not declared."""
+        """Return the register, variable, label or function that a PTX name denotes; fail if it is not declared."""
         found = self.scope.find(name)
         if found is None:
             self.fail(f"undeclared name {name}")
         return found
 
     def register(self, operand: Operand) -> RegisterBinding | None:
-        """Return the register of an operand; None if it is not a register."""
+        """Return the register that an operand names; None if the operand is not a register."""
         if not isinstance(operand, Register | Symbol):
             return None
         found = self.scope.find(operand.name)
@@ -206,10 +206,10 @@ class Operands(BoundInstruction):
         return (operand,)
 
     def defined(self, parts: tuple[Operand, ...]) -> tuple[Operand, ...]:
-        """Return the parts of a vector, with `_` (zero) for registers that no instruction ever writes.
+        """Return the elements of a vector operand, with `_` (zero) for registers that no instruction ever writes.
 
-        Compilers emit such registers as padding, or where a later instruction drops the part. If no register of the
-        vector is ever written, the parts are returned unchanged.
+        Compilers emit such registers as padding, or if a later instruction ignores the element. If no register of the
+        vector is ever written, the elements are returned unchanged.
         """
         registers = [self.register(part) for part in parts]
         blank = [register is not None and register.slot not in self.program.written for register in registers]
@@ -254,7 +254,7 @@ class Operands(BoundInstruction):
     # --- readers --------------------------------------------------------------------------------
 
     def read(self, operand: Operand, ptx_type: str) -> Reader:
-        """Return a reader of a source operand as `ptx_type`."""
+        """Return a function that reads a source operand as values of `ptx_type`."""
         if isinstance(operand, Negated):
             return _inverted(self.read(operand.operand, "pred"))
         if isinstance(operand, Unary) and operand.op == "-" and self.register(operand.operand) is not None:
@@ -285,7 +285,7 @@ class Operands(BoundInstruction):
         return _constant(np.frombuffer(data, dtype).reshape(1, 1))
 
     def guard(self) -> Reader | None:
-        """Return a reader of the guard, None if there is none."""
+        """Return a reader of the instruction's guard predicate; None if the instruction has no guard."""
         guard: Guard | None = self.instruction.guard
         if guard is None:
             return None
@@ -293,7 +293,7 @@ class Operands(BoundInstruction):
         return _inverted(read) if guard.negated else read
 
     def carried(self, operand: Operand, ptx_type: str) -> Carried | None:
-        """Return access to the undefined bits of a register operand of type `ptx_type`; None for another operand."""
+        """Return access (`Carried`) to the undefined bits of a register operand of `ptx_type`; None for others."""
         if isinstance(operand, Negated):
             return self.carried(operand.operand, ptx_type)
         if isinstance(operand, Unary) and operand.op == "-":
@@ -302,7 +302,7 @@ class Operands(BoundInstruction):
         return None if register is None else Carried(register, ptx_type, self.pc)
 
     def carried_in(self, name: str, ptx_type: str) -> tuple[Carried | None, ...]:
-        """Return access to the undefined bits of an operand's registers, for `ExecutionContext.undefined_in`."""
+        """Return access (`Carried`) to the undefined bits of an operand's registers, for `undefined_in`."""
         return tuple(self.carried(element, ptx_type) for element in self.elements(self.named(name)))
 
     def fragments(self, *registers: Carried | None) -> UndefinedFragments:
@@ -310,19 +310,19 @@ class Operands(BoundInstruction):
         return undefined_fragments(self, registers)
 
     def results(self) -> tuple[Carried, ...]:
-        """Return access to the undefined bits of the registers that the instruction writes."""
+        """Return access (`Carried`) to the undefined bits of the registers that the instruction writes."""
         form = self.form()
         registers = (self.register(part) for name in form.written for part in self.elements(form.operands[name]))
         return tuple(Carried(each, each.type, self.pc) for each in registers if each is not None)
 
     def unchecked(self) -> Operands:
-        """Return this instruction's operands, with readers that do not report undefined values."""
+        """Return a copy of this object whose readers do not report undefined values."""
         return Operands(self.program, self.site, checked=False, exact=self.exact, polls=self.polls)
 
     # --- writers --------------------------------------------------------------------------------
 
     def write(self, operand: Operand, ptx_type: str) -> Writer:
-        """Return a writer to a destination operand."""
+        """Return a function that writes values of `ptx_type` to a destination operand."""
         if isinstance(operand, Sink):
             return _drop
         register = self.register(operand)

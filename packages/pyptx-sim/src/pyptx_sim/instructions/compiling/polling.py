@@ -1,4 +1,4 @@
-"""Detection of polling loops: each iteration repeats the previous one until memory changes."""
+"""Detection of polling loops, in which each iteration repeats the previous one until memory changes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _Registers: TypeAlias = dict[int, RegisterBinding]
 
 @dataclass(frozen=True, slots=True)
 class _Use:
-    """Registers that an instruction reads and writes, by slot; `surely`: each executing lane writes all of `writes`."""
+    """Registers (by slot) that an instruction reads and writes; `surely`: it always writes all of `writes`."""
 
     reads: _Registers
     writes: _Registers
@@ -44,7 +44,7 @@ class _Use:
 
 
 def polling_loops(program: Program) -> dict[int, PollingLoop]:
-    """Return the polling loop of each block that is in one.
+    """Return, by index of the basic block, the polling loop that contains the block.
 
     A polling loop reads memory and, except for atomics, writes only registers. A loop in which every iteration writes a
     register that the next iteration reads (for example a counter) is not a polling loop.
@@ -64,7 +64,7 @@ def polling_loops(program: Program) -> dict[int, PollingLoop]:
 
 
 def _polling_loop(program: Program, successors: _Edges, blocks: tuple[int, ...]) -> PollingLoop | None:
-    """Return the natural loop of `blocks`, in flow order, if it polls; else None."""
+    """Return the natural loop that consists of `blocks`, in flow order, if it is a polling loop; else None."""
     ranges = [program.blocks[index] for index in blocks]
     sites = [site for block in ranges for site in program.sites[block.first : block.last]]
     instructions = [Operands(program, site, checked=False) for site in sites]
@@ -136,14 +136,15 @@ def _use(operands: Operands) -> _Use | None:
 
 
 def _repeats(operands: Operands) -> bool:
-    """Return whether an instruction only repeats its effect until its inputs change."""
+    """Return whether executing an instruction again has the same effect until its registers or memory change."""
     meaning = meaning_of(operands.opcode)
     if meaning is None or isinstance(meaning, InstructionSemantics):
         return meaning is not None and (meaning.effect == "none" or meaning.opcode in _REPEATED)
     operation = operands.located(lambda: operation_of(meaning, operands.form()))
     if operation.reads_carry or operation.writes_carry:
         return False
-    return not operation.warp or is_gate(operands.opcode)  # without a gate, the result depends on the active lanes
+    # If lanes of a warp do not wait for each other, the result of a warp operation depends on which lanes are active.
+    return not operation.warp or is_gate(operands.opcode)
 
 
 def _registers(operands: Operands, nodes: Iterable[Operand]) -> _Registers | None:

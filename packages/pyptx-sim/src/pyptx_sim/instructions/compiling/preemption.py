@@ -24,7 +24,7 @@ _PRIVATE: Final = frozenset({"const", "local", "param"})
 
 
 def in_parts(program: Program, code: Code, *, lanes_apart: bool = False) -> Code:
-    """Return the code of a program with its blocks in parts; the first part of a block has the block's index.
+    """Return a compiled program with its basic blocks split into parts; the first part keeps the block's index.
 
     `lanes_apart`: some lanes of a warp may execute a part before other lanes, except in polling loops. MMAs of
     warpgroups stay in one part with the preceding instructions, since the warps of a warpgroup must stay together.
@@ -39,11 +39,11 @@ def in_parts(program: Program, code: Code, *, lanes_apart: bool = False) -> Code
 
 
 def _parts(program: Program, block: Block, index: int, lanes_apart: bool) -> Iterator[Block]:  # noqa: FBT001 - `in_parts`'s
-    """Yield the parts of a block; parts after the first are numbered from `index`."""
+    """Yield the parts of a basic block, as blocks; parts after the first have block indices from `index` on."""
     starts = [0, *_starts(program, block)]
     ends = [*starts[1:], len(block.steps)]
     gathering = [place for place, (pc, _) in enumerate(block.steps) if is_gate(program.sites[pc].instruction.opcode)]
-    last_gate = max(gathering, default=-1)  # warps must be converged up to this step
+    last_gate = max(gathering, default=-1)  # all lanes of a warp must execute the steps up to this one together
     for number, (start, end) in enumerate(zip(starts, ends, strict=True)):
         steps, last = block.steps[start:end], end == len(block.steps)
         yield replace(
@@ -62,7 +62,7 @@ def _parts(program: Program, block: Block, index: int, lanes_apart: bool) -> Ite
 
 
 def _starts(program: Program, block: Block) -> Iterator[int]:
-    """Yield the indices of the steps in a block at which a part begins."""
+    """Yield the index, within the basic block, of the first instruction of each part after the first part."""
     seen = False
     for place, (pc, _) in enumerate(block.steps):
         if not _is_seen(program.sites[pc].instruction.opcode):

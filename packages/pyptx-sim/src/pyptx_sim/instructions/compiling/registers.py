@@ -1,4 +1,4 @@
-"""Readers and writers of registers: the closures that steps are composed of.
+"""Readers and writers of registers: closures of which compiled instructions are composed.
 
 Register arrays are never modified in place: registers may share an array, and a snapshot of all registers is a list.
 """
@@ -26,14 +26,14 @@ _BOOL = np.dtype(np.bool_)
 
 
 def stored_dtype(width: int) -> DType:
-    """Return the dtype of a register's bits; width 0 is a predicate."""
+    """Return the dtype in which a register of `width` bytes is stored; width 0 denotes a predicate."""
     return bits_dtype(width) if width else _BOOL
 
 
 def read_register(register: RegisterBinding, ptx_type: str, *, checked: bool) -> Reader:
-    """Return a reader of `register` as `ptx_type`; a narrower type reads the low bits.
+    """Return a function that reads `register` as `ptx_type`; a narrower type reads the low bits.
 
-    `checked` reports undefined bits.
+    With `checked`, the function reports undefined bits.
     """
     slot, width, dtype = register.slot, register.width, dtype_of(ptx_type)
     _require_kind(register, ptx_type)
@@ -70,7 +70,7 @@ def read_register(register: RegisterBinding, ptx_type: str, *, checked: bool) ->
 
 
 def write_register(register: RegisterBinding, ptx_type: str, *, checked: bool) -> Writer:
-    """Return a writer of `ptx_type` values to `register`; values are extended by their type to a wider register."""
+    """Return a function that writes `ptx_type` values to `register`, sign- or zero-extended to a wider register."""
     width, dtype = register.width, dtype_of(ptx_type)
     _require_kind(register, ptx_type)
     if width and dtype.itemsize > width:
@@ -92,7 +92,7 @@ def extension(size: int, width: int, *, signed: bool) -> Callable[[Array], Array
 
 
 def _widest(value: Array, *, signed: bool) -> Array:
-    """Return 64-bit values extended to 128 bits."""
+    """Return 64-bit values sign- or zero-extended to 128 bits."""
     result = np.zeros(value.shape, B128)
     result["lo"] = value.view(np.uint64)
     if signed:
@@ -106,7 +106,7 @@ def _require_kind(register: RegisterBinding, ptx_type: str) -> None:
 
 
 def write_slot(slot: int, *, checked: bool) -> Writer:
-    """Return a writer of arrays that already have the register's width."""
+    """Return a function that writes arrays, which must have the register's width, to the register in `slot`."""
 
     def write(wave: Wave, lanes: Lanes, value: Array) -> None:
         if lanes.whole:

@@ -1,4 +1,4 @@
-"""Steps of the memory, control flow, barrier and copy instructions of PTX; `Semantics` rows define arithmetic."""
+"""`InstructionSemantics` of PTX's memory, control flow, barrier and copy instructions (arithmetic: `semantics`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compilation of a program to blocks of steps, from the semantics of each instruction."""
+"""Compilation of a program to basic blocks of closures, one per instruction, from the instructions' semantics."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _Meaning: TypeAlias = InstructionSemantics | Operation
 
 @KeptPrograms
 def compile_program(program: Program, *, checked: bool, exact: bool = False, schedule: Schedule = "fixed") -> Code:
-    """Compile a program to blocks of closures; cached for the program. `exact`: see `pyptx_sim.run`.
+    """Compile a program to basic blocks of closures; the result is cached. `exact`: see `pyptx_sim.run`.
 
     In a `random` schedule, other warps may run between any two instructions with effects visible to other threads. In a
     `weak` schedule, other lanes of the warp may run as well, and loads may be delayed. Race-free programs observe this
@@ -61,7 +61,7 @@ def compile_program(program: Program, *, checked: bool, exact: bool = False, sch
 
 
 def scheduled(program: Program, code: Code, schedule: Schedule) -> Code:
-    """Return the code of a fixed schedule, adapted to `schedule`."""
+    """Return `code`, a program compiled for the `fixed` schedule, adapted to `schedule`."""
     if schedule == "fixed":
         return code
     if schedule == "random":
@@ -92,7 +92,7 @@ def _gate(program: Program, site: Site) -> barriers.MaskGate:
 
 
 def _step(operands: Operands, meaning: _Meaning, together: Action | None) -> Action:
-    """Return the step of an instruction; `together` is its action if a batch computes its results."""
+    """Compile an instruction, with its checks and guard; `together`: its compiled computation, if it is in a batch."""
     step = operands.located(lambda: _unguarded(operands, meaning, together))
     if operands.word("aligned"):
         step = matrices.checking_metadata(operands, step)
@@ -113,7 +113,7 @@ def _step(operands: Operands, meaning: _Meaning, together: Action | None) -> Act
 
 
 def _guarding(operands: Operands, guarded: Action) -> Action:
-    """Return a predicated step whose predicate affects only register contents."""
+    """Wrap a predicated instruction that only writes registers: an undefined predicate makes them undefined."""
     guard = operands.instruction.guard
     assert guard is not None  # noqa: S101 - the step's
     carried = operands.carried(Register(guard.register), "pred")
@@ -157,5 +157,5 @@ def _missing(opcode: tuple[str, ...]) -> MissingSemantics:
 
 
 def _touching(operands: Operands, action: Action) -> Action:
-    """Return an action that also checks and completes asynchronous operations on its registers."""
+    """Wrap a compiled instruction: first check and complete outstanding asynchronous operations on its registers."""
     return touching(operands, action)

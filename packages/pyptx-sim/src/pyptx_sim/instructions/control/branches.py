@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def label_block(operands: Operands, name: str) -> int:
-    """Return the block that starts at a label."""
+    """Return the index of the basic block that starts at a label."""
     found = operands.find(name)
     if not isinstance(found, LabelBinding):
         operands.fail(f"expected a label, got {name}")
@@ -28,7 +28,7 @@ def label_block(operands: Operands, name: str) -> int:
 
 
 def destinations(operands: Operands) -> tuple[int, ...]:
-    """Return the blocks that `bra` or `brx.idx` branches to, in the order of the label list."""
+    """Return the indices of the basic blocks that `bra` or `brx.idx` may branch to, in the order of the label list."""
     label = operands.given("target")
     if isinstance(label, Symbol | Register):
         return (label_block(operands, label.name),)
@@ -44,7 +44,7 @@ def destinations(operands: Operands) -> tuple[int, ...]:
 
 
 def compile_bra(operands: Operands, following: int) -> Terminator:
-    """Branch; lanes with different conditions diverge."""
+    """Compile `bra`: lanes with different conditions diverge."""
     (taken,) = destinations(operands)
     guard = operands.guard()
     if guard is None:
@@ -68,7 +68,7 @@ def compile_bra(operands: Operands, following: int) -> Terminator:
 
 
 def part(wave: Wave, group: Group, goes: Mask, stays: Mask, blocks: tuple[int, int]) -> None:
-    """Continue the lanes `goes` of each warp split at the first of `blocks`, and the lanes `stays` at the second."""
+    """Continue the lanes `goes` of each warp split at basic block `blocks[0]`, and the lanes `stays` at `blocks[1]`."""
     splits, ids = wave.splits, group.ids
     if group.lanes.rows is None and len(ids) != group.lanes.height:
         rows = splits.warp[ids]
@@ -82,7 +82,7 @@ def part(wave: Wave, group: Group, goes: Mask, stays: Mask, blocks: tuple[int, i
 
 
 def compile_brx(operands: Operands, following: int) -> Terminator:
-    """Branch to the label at an index of a `.branchtargets` list."""
+    """Compile `brx.idx`: branch to the label at the index given by a register, in a `.branchtargets` list."""
     del following
     blocks = np.array(destinations(operands), np.int64)
     read = operands.read(operands.named("index"), "u32")
@@ -96,7 +96,7 @@ def compile_brx(operands: Operands, following: int) -> Terminator:
 
 
 def disperse(wave: Wave, group: Group, blocks: IntArray) -> int | None:
-    """Continue every lane at its block in `blocks`, `[rows|1, 32|1]`; if all have one block, only return this block."""
+    """Continue every lane at its basic block in `blocks`, `[rows|1, 32|1]`; return the block if all are equal."""
     lanes = group.lanes
     targets = np.unique(pick(blocks, *lanes.active)).tolist()
     if len(targets) == 1:
@@ -117,7 +117,7 @@ def disperse(wave: Wave, group: Group, blocks: IntArray) -> int | None:
 
 
 def compile_exit(operands: Operands, following: int) -> Terminator:
-    """Exit the threads that execute the instruction."""
+    """Compile `exit`: the threads that execute it exit."""
     del operands, following
 
     def end(wave: Wave, group: Group) -> int | None:
@@ -132,7 +132,7 @@ _UNCOOPERATIVE = "launch with cooperative=True: the kernel synchronizes its grid
 
 
 def compile_trap(operands: Operands, following: int) -> Terminator:
-    """Stop the kernel with an error."""
+    """Compile `trap`: raise a KernelTrap error that stops the kernel."""
     del operands, following
 
     def trap(wave: Wave, group: Group) -> int | None:

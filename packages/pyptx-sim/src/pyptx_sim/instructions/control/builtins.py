@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from pyptx_sim.machine.wave import Wave
 
-# Function of the wave, the lanes and one array per argument; returns the result for the lanes.
+# Built-in function: takes the `Wave` (all resident warps), the calling lanes and one array per argument; returns an
+# array with one result per lane.
 Builtin: TypeAlias = Callable[..., Array]
 
 # %[flags][width][.precision][length]conversion; CUDA does not support `*`.
@@ -35,7 +36,7 @@ _LONGEST_STRING = 1 << 16
 
 
 class _Thread:
-    """Memory that one thread reads through generic addresses."""
+    """Memory as one thread reads it through generic addresses."""
 
     def __init__(self, wave: Wave, warp: int, lane: int) -> None:
         self._wave = wave
@@ -73,7 +74,7 @@ def _threads(wave: Wave, lanes: Lanes) -> Iterator[tuple[int, int, _Thread]]:
 
 
 def format_c(text: str, thread: _Thread, buffer: int) -> str:
-    """Return `text` with its conversions filled from the argument buffer, each argument aligned to its size."""
+    """Return the printf format `text`, filled with arguments from the thread's `buffer`, each aligned to its size."""
     offset = 0
 
     def fill(match: re.Match[str]) -> str:
@@ -110,7 +111,7 @@ def _format_one(match: re.Match[str], kind: str, raw: bytes, thread: _Thread) ->
 
 
 def _vprintf(wave: Wave, lanes: Lanes, text: Array, buffer: Array) -> Array:
-    """Append the formatted text of each lane, in order, to the printed output; return each lane's argument count."""
+    """Append each lane's formatted text, in lane order, to the kernel's output; return each lane's argument count."""
     positions, columns = lanes.active
     texts, buffers = pick(text, positions, columns), pick(buffer, positions, columns)
     counts: list[int] = []
@@ -124,7 +125,7 @@ def _vprintf(wave: Wave, lanes: Lanes, text: Array, buffer: Array) -> Array:
 def _assert_fail(
     wave: Wave, lanes: Lanes, message: Array, file: Array, line: Array, function: Array, _: Array
 ) -> Array:
-    """Stop the kernel with the assertion's message."""
+    """Raise a KernelTrap error with the message of the failed device assertion."""
     warp, lane, thread = next(_threads(wave, lanes))
     positions, columns = lanes.active
     parts = [thread.string_at(int(pick(part, positions, columns)[0])) for part in (message, file, function)]
@@ -136,7 +137,7 @@ def _assert_fail(
 
 
 def _malloc(wave: Wave, lanes: Lanes, size: Array) -> Array:
-    """Allocate memory from the heap for each lane; a null pointer if the heap is exhausted."""
+    """Allocate memory from the device heap for each lane; return a null pointer if the heap is exhausted."""
     positions, columns = lanes.active
     sizes = pick(size, positions, columns)
     starts = [wave.machine.heap.allocate(int(count)) for count in sizes.tolist()]

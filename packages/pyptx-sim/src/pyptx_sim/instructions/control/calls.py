@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CallSite:
-    """A call instruction with one callee.
+    """A `call` instruction with one callee, with its arguments and results compiled to transfers.
 
     Without `uses_stack`, the stack pointers stay unchanged, because no function uses local memory.
     """
@@ -60,7 +60,7 @@ class CallSite:
     dynamic_stack: bool
 
     def begin(self, wave: Wave, group: Group) -> int | None:
-        """Pass the arguments, and continue the group's warp splits at the callee's first block."""
+        """Pass the arguments, and continue the calling warp splits (`group`) at the callee's first basic block."""
         splits, ids, lanes = wave.splits, group.ids, group.lanes
         saved = {slot: _saved(wave, slot) for slot in self.saved}
         caller = full_frame_base(wave)
@@ -98,12 +98,12 @@ class CallSite:
 
     @staticmethod
     def _set(wave: Wave, lanes: Lanes, slot: int, value: Array) -> None:
-        """Write `value`, an array of all warps of the wave or a uniform value, to the active lanes of a register."""
+        """Write `value`, one row per warp of the wave or one for all, to active lanes of the register in `slot`."""
         old = wave.registers[slot]
         wave.registers[slot] = value if lanes.whole else merged(old, lanes.select(value), lanes, wave.height)
 
     def finish(self, wave: Wave, lanes: Lanes, frame: Frame) -> None:
-        """Pass the results to the caller, and restore the caller's saved registers."""
+        """Return from the callee: pass its results to the caller, and restore the caller's saved registers."""
         callee = full_frame_base(wave)
         if self.dynamic_stack:
             caller = frame.saved[FRAME_SLOT].value
@@ -127,7 +127,7 @@ def _saved(wave: Wave, slot: int) -> Saved:
 
 
 def _restore_marks(wave: Wave, lanes: Lanes, slot: int, saved: Saved) -> None:
-    """Restore the undefined bits of a caller's register, and discard the bits that the callee left undefined."""
+    """Restore the undefined bits of a caller's register, and discard undefined bits of the callee's value in it."""
     if slot in wave.undefined:
         wave.undefined.define(slot, lanes)
     if saved.undefined is not None:
@@ -177,7 +177,7 @@ def _site(operands: Operands, callee: FunctionLayout, following: int) -> CallSit
 def _pairs(
     operands: Operands, given: tuple[Operand, ...], declared: tuple[Binding, ...]
 ) -> Iterator[tuple[Operand, Binding]]:
-    """Yield the arguments or results of a call with their parameters; vector registers by component."""
+    """Yield each argument or result of a call with the callee's parameter for it; vectors element by element."""
     for operand, binding in zip(given, declared, strict=True):
         components = binding.components if isinstance(binding, VectorBinding) else (binding,)
         if isinstance(operand, Sink):
@@ -189,7 +189,7 @@ def _pairs(
 
 
 def compile_call(operands: Operands, following: int) -> Terminator:
-    """Call a function by name or through a register."""
+    """Compile `call`: a call of a function by name or through a register."""
     callee = operands.given("f") or operands.named("pointer")
     found = operands.scope.find(callee.name) if isinstance(callee, Symbol | Register) else None
     if isinstance(found, FunctionBinding):
@@ -218,7 +218,7 @@ def _direct(operands: Operands, layout: FunctionLayout, following: int) -> Termi
 
 
 def _missing(name: str) -> Terminator:
-    """Return a call of a function without a body, which raises an error if it is executed."""
+    """Compile a call of a function that no module defines: the call raises an error when it is executed."""
 
     def call(wave: Wave, group: Group) -> int | None:
         del group
@@ -232,7 +232,7 @@ def _missing(name: str) -> Terminator:
 
 
 def _indirect(operands: Operands, callee: Operand, following: int) -> Terminator:
-    """Call through a register: lanes with different callees diverge; each split then makes its own call."""
+    """Compile an indirect call: lanes with different callees diverge; each warp split then makes its own call."""
     read = operands.read(callee, "u64")
     results, arguments = _lists(operands)
     sites: dict[int, CallSite] = {}
@@ -281,7 +281,7 @@ def _call_several(wave: Wave, group: Group, addresses: IntArray, sites: dict[int
 
 
 def compile_ret(operands: Operands, following: int) -> Terminator:
-    """Return to the caller; from the entry, exit the threads."""
+    """Compile `ret`: return to the caller; in the kernel entry, exit the threads."""
     del operands, following
 
     def leave(wave: Wave, group: Group) -> int | None:

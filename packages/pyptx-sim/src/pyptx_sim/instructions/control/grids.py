@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def compile_wait(operands: Operands, following: int) -> Terminator:
-    """Wait until the prerequisite grids are complete."""
+    """Compile `griddepcontrol.wait`: wait until the prerequisite grid is complete."""
     del operands
 
     def wait(wave: Wave, group: Group) -> int | None:
@@ -24,7 +24,7 @@ def compile_wait(operands: Operands, following: int) -> Terminator:
 
 
 def compile_release(operands: Operands, following: int) -> Terminator:
-    """Record `griddepcontrol.launch_dependents` for the CTA; dependent grids may then start."""
+    """Compile `griddepcontrol.launch_dependents`: dependent grids may start once all CTAs have executed it."""
     del operands
 
     def release(wave: Wave, group: Group) -> None:

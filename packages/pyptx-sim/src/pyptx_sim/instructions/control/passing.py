@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from pyptx_sim.program.scopes import Binding
 
 V = TypeVar("V")
-# Value of a passed parameter: a register array, or the bytes of a variable, `[rows|1, 32|1, size]`.
+# Functions that read and write the value of a parameter at a frame base address. The value is a register array, or the
+# bytes of a variable, `[rows|1, 32|1, size]`.
 _Fetch: TypeAlias = Callable[[Wave, Lanes, IntArray], Array]
 _Deliver: TypeAlias = Callable[[Wave, Lanes, IntArray, Array], None]
 
@@ -45,7 +46,7 @@ class Transfer(Generic[V]):
 
 @dataclass(frozen=True, slots=True)
 class _Scalar:
-    """A passed register value, with its undefined bits and their origin."""
+    """Value of a parameter in a register, with its undefined bits and their origin."""
 
     value: Array
     bits: Array | None = None
@@ -77,7 +78,7 @@ def _fetch_bytes(place: Placement) -> _Fetch:
 
 
 def _fetch_address(operands: Operands, binding: Binding) -> _Fetch:
-    """Return a function that returns the local address of an argument for a parameter without a size."""
+    """Return a function that returns the local memory address of an argument, for a parameter `.param .b8 name[]`."""
     if isinstance(binding, UnsizedParameter):
         read = read_register(binding.register, "u64", checked=operands.checked)
         return lambda wave, lanes, _base: read(wave, lanes)
@@ -114,14 +115,14 @@ def _deliver_bytes(place: Placement) -> _Deliver:
 
 
 def _scalar(binding: Binding) -> tuple[str, int] | None:
-    """Return the type and the size in bytes of a binding that is a register; None for other bindings."""
+    """Return the type and the size in bytes of a parameter or variable in a register; None if it is in memory."""
     if isinstance(binding, ParameterBinding):
         return binding.register.type, binding.register.width
     return (binding.type, binding.width) if isinstance(binding, RegisterBinding) else None
 
 
 def pass_value(operands: Operands, source: Binding, destination: Binding) -> Transfer[Any]:
-    """Return the transfer of one parameter from `source` to `destination`."""
+    """Return the `Transfer` of one parameter's value from the register or variable `source` to `destination`."""
     if isinstance(destination, UnsizedParameter):
         write = write_register(destination.register, "u64", checked=operands.checked)
         return Transfer(_fetch_address(operands, source), lambda wave, lanes, _base, value: write(wave, lanes, value))
@@ -147,7 +148,7 @@ def _register(binding: Binding) -> RegisterBinding:
 def _between_registers(
     operands: Operands, source: RegisterBinding, destination: RegisterBinding, ptx_type: str
 ) -> Transfer[Any]:
-    """Pass a scalar with its undefined bits: compilers leave unread bits undefined."""
+    """Return the `Transfer` of a scalar with its undefined bits: compilers leave bits undefined that are never read."""
     read = read_register(source, ptx_type, checked=False)
     write = write_register(destination, ptx_type, checked=operands.checked)
     if not operands.checked:
@@ -188,7 +189,7 @@ def _from_bytes(fetch: _Fetch, size: int) -> _Fetch:
 
 
 def _constant_transfer(operands: Operands, operand: Operand, destination: Binding) -> Transfer[Array]:
-    """Return the transfer of an immediate or a variable's address."""
+    """Return the `Transfer` of an immediate or a variable's address to a parameter of the callee."""
     wanted = _scalar(destination)
     if wanted is None:
         if not isinstance(destination, Placement) or destination.size != byte_size(destination.type):
@@ -200,7 +201,7 @@ def _constant_transfer(operands: Operands, operand: Operand, destination: Bindin
 
 
 def pass_argument(operands: Operands, operand: Operand, parameter: Binding) -> Transfer[Any]:
-    """Return the transfer of an argument, a variable or a constant, to a parameter of the callee."""
+    """Return the `Transfer` of an argument (variable, register or constant) to a parameter of the callee."""
     if isinstance(operand, Symbol | Register):
         found = operands.scope.find(operand.name)
         if isinstance(found, ParameterBinding | RegisterBinding | UnsizedParameter) or (
@@ -218,7 +219,7 @@ def taker_of(operands: Operands, operand: Operand) -> Binding:
 
 
 def read_argument(operands: Operands, operand: Operand) -> Reader:
-    """Return a reader of an argument of a built-in function, widened to 64 bits."""
+    """Return a function that reads an argument of a built-in function, widened to 64 bits."""
     found = operands.scope.find(operand.name) if isinstance(operand, Symbol | Register) else None
     if isinstance(found, Placement) and found.space == "local":
         fetch = _from_bytes(_fetch_bytes(found), found.size)
@@ -231,7 +232,7 @@ def read_argument(operands: Operands, operand: Operand) -> Reader:
 
 
 def write_result(operands: Operands, operand: Operand) -> Writer:
-    """Return a writer of a built-in function's result."""
+    """Return a function that writes a built-in function's result to the variable or register `operand`."""
     found = taker_of(operands, operand)
     scalar = _scalar(found)
     if scalar is None:
@@ -243,7 +244,7 @@ def write_result(operands: Operands, operand: Operand) -> Writer:
 
 
 def full_frame_base(wave: Wave) -> IntArray:
-    """Return the start of the running function's frame in local memory, for every warp of the wave."""
+    """Return the local memory address of the running function's stack frame in every lane of the wave."""
     base = wave.registers[FRAME_SLOT]
     assert base is not None  # noqa: S101 - set when the wave starts
     return base

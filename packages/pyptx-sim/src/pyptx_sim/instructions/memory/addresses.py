@@ -31,12 +31,12 @@ Target: TypeAlias = Callable[[Wave, Lanes], Iterator[tuple[SpaceMemory, Lanes, I
 
 SPACES = ("global", "shared", "local", "const", "param")
 _MASK64 = (1 << 64) - 1
-_HELP = frozenset({"prefetch", "prefetchu", "discard", "applypriority"})  # opcodes that allow invalid addresses
+_HELP = frozenset({"prefetch", "prefetchu", "discard", "applypriority"})  # opcodes whose address may be invalid
 _RANKS = 0xFF  # bits of a CTA rank that `mapa` inserts into an address
 
 
 def space_of(opcode: tuple[str, ...]) -> str:
-    """Return the state space of an opcode without sub-qualifiers, `generic` if it has none."""
+    """Return the state space in an opcode, without sub-qualifier (`shared` for `.shared::cta`); else `generic`."""
     for word in opcode[1:]:
         space = word.partition("::")[0].partition("[")[0]
         if space in SPACES:
@@ -45,7 +45,7 @@ def space_of(opcode: tuple[str, ...]) -> str:
 
 
 def parameter_register(operands: Operands, operand: Operand) -> ParameterBinding | None:
-    """Return the parameter that an address operand names, if it is kept in a register; else None."""
+    """Return the `.param` variable named by an address operand, if the simulator stores it in a register; else None."""
     if not isinstance(operand, Address) or not isinstance(operand.base, Symbol):
         return None
     found = operands.find(operand.base.name)
@@ -53,7 +53,7 @@ def parameter_register(operands: Operands, operand: Operand) -> ParameterBinding
 
 
 def unsized(operands: Operands, operand: Operand) -> RegisterBinding | None:
-    """Return the register with the local address of a parameter without a size; None for any other operand."""
+    """Return the register with the local memory address of a parameter `.param .b8 name[]`; None for other operands."""
     found = operands.scope.find(operand.name) if isinstance(operand, Symbol | Register) else None
     return found.register if isinstance(found, UnsizedParameter) else None
 
@@ -72,16 +72,17 @@ def shared_target(operands: Operands, operand: Operand) -> Target:
 
 
 def target(operands: Operands, operand: Operand, space: str) -> Target:
-    """Return a function that finds the memory, lanes and relative addresses of an address operand.
+    """Return a `Target`: a function that yields, per state space, the lanes with addresses in it and their addresses.
 
-    In a checked run, the function reports addresses outside the variable from which they are formed.
+    The addresses are those of the operand, relative to the space. In a checked run, the function reports addresses
+    outside the variable from which they are formed.
     """
     find, within = bare_target(operands, operand, space), within_of(operands, operand)
     return find if within is None else staying(within, find)
 
 
 def bare_target(operands: Operands, operand: Operand, space: str) -> Target:
-    """Return a `Target` without a check of variable bounds; the step's `Access` checks them faster (`within_of`)."""
+    """Return a `Target` without a check of variable bounds; the caller's `Access.within` checks them faster."""
     if space == "shared::cluster":
         return _anywhere(operands, operand, "shared")
     find = _anywhere(operands, operand, space)
@@ -89,7 +90,7 @@ def bare_target(operands: Operands, operand: Operand, space: str) -> Target:
 
 
 def within_of(operands: Operands, operand: Operand) -> Within | None:
-    """Return the variable from which an address is formed, if the variable is known and the address may be outside."""
+    """Return the variable from which an address is formed; None if unknown, or if the address is surely inside it."""
     if not operands.checked or operands.opcode[0] in _HELP:
         return None
     address = operands.address(operand)
@@ -103,17 +104,17 @@ def within_of(operands: Operands, operand: Operand) -> Within | None:
 
 
 def _names_own_block(operands: Operands) -> bool:
-    """Return whether shared addresses must be in the executing thread's CTA: `.shared` alone is `.shared::cta`."""
+    """Return whether the opcode requires shared addresses in the executing thread's CTA (`.shared`, `.shared::cta`)."""
     spaces = operands.form().spaces
     return "shared::cluster" not in spaces and not {"shared", "shared::cta"}.isdisjoint(spaces)
 
 
 def _of_own_block(find: Target) -> Target:
-    """Return a `Target` that faults for an address in another CTA of the cluster. Manual: "Shared State Space"."""
+    """Wrap the `Target` in `find`: shared addresses in another CTA fault. Manual: "Shared State Space"."""
 
     def own(wave: Wave, lanes: Lanes) -> Iterator[tuple[SpaceMemory, Lanes, IntArray]]:
         found = find(wave, lanes)
-        return found if wave.rank_base.size == 1 else _checked(wave, found)  # no clusters
+        return found if wave.rank_base.size == 1 else _checked(wave, found)  # every cluster has one CTA
 
     return own
 
@@ -141,7 +142,7 @@ def _report_foreign(wave: Wave, lanes: Lanes, addresses: IntArray) -> None:
 
 
 def _anywhere(operands: Operands, operand: Operand, space: str) -> Target:
-    """Return a `Target` that accepts a shared address in any CTA of the cluster."""
+    """Return a `Target` of an address operand that accepts a shared address in any CTA of the cluster."""
     base = operands.address(operand).base
     register = operands.register(base) or unsized(operands, base)
     if register is None:
@@ -155,7 +156,7 @@ def _anywhere(operands: Operands, operand: Operand, space: str) -> Target:
 
 
 def _offset(operands: Operands, operand: Operand) -> int:
-    """Return the constant offset of an address operand."""
+    """Return the constant offset of an address operand in bytes: 4 for `[%r1+4]`."""
     offset = operands.address(operand).offset
     return operands.integer(offset) if offset is not None else 0
 
@@ -163,13 +164,13 @@ def _offset(operands: Operands, operand: Operand) -> int:
 def _address_in(
     operands: Operands, operand: Operand, register: RegisterBinding, further: int = 0
 ) -> Callable[[Wave, Lanes], IntArray]:
-    """Return a reader of the address in a register plus the operand's offset and `further` bytes."""
+    """Return a function that reads an address: a register plus the operand's constant offset and `further` bytes."""
     read = read_register(register, f"u{register.width * 8}", checked=operands.checked)
     return _biased(read, _offset(operands, operand) + further, register.width)
 
 
 def _biased(read: Reader, delta: int, width: int) -> Callable[[Wave, Lanes], IntArray]:
-    """Return a reader of the address plus `delta` bytes, wrapped to `width` bytes (4 or 8), as int64."""
+    """Return a function that adds `delta` to the address from `read`, modulo `256 ** width`, and returns int64."""
     if width == 8:
         bias = np.uint64(delta & _MASK64)
         if not delta:
@@ -182,9 +183,10 @@ def _biased(read: Reader, delta: int, width: int) -> Callable[[Wave, Lanes], Int
 
 
 def _of_parameters(addresses: Callable[[Wave, Lanes], IntArray]) -> Callable[[Wave, Lanes], IntArray]:
-    """Make register addresses of parameters generic: parameters of functions are in local memory.
+    """Convert addresses for `.param` accesses, from registers, to generic addresses.
 
-    Manual: "mov", "Device Function Parameters". Addresses of the entry's parameters are generic already.
+    Addresses of device functions' parameters are relative to local memory, which stores these parameters. Addresses of
+    the entry's parameters are generic already. Manual: "mov", "Device Function Parameters".
     """
 
     def find(wave: Wave, lanes: Lanes) -> IntArray:
@@ -223,19 +225,19 @@ def _symbol_target(operands: Operands, base: Operand, delta: int, space: str) ->
 
 
 def _wrapped(address: int) -> int:
-    """Return a 64-bit address as a signed integer."""
+    """Return a 64-bit address, reduced modulo 2^64, as a signed integer."""
     return wrapped(address, unsigned=False)
 
 
 def frame_base(wave: Wave, lanes: Lanes) -> IntArray:
-    """Return the start of the running function's frame in local memory."""
+    """Return the local memory address of the running function's stack frame, for the executing warps."""
     base = wave.registers[FRAME_SLOT]
     assert base is not None  # noqa: S101 - set when the wave starts
     return lanes.select(base)
 
 
 def placed(operands: Operands, operand: Operand) -> tuple[Placement | None, int]:
-    """Return the variable of an address expression and the address's offset in the space, or None and a number."""
+    """Return an address expression's variable and the address in its space; without a variable, None and a number."""
     if not isinstance(operand, Symbol | Index):
         operands.check_expression(operand)
     match operand:
@@ -253,7 +255,7 @@ def placed(operands: Operands, operand: Operand) -> tuple[Placement | None, int]
 
 
 def read_address(operands: Operands, operand: Operand, ptx_type: str) -> Reader | None:
-    """Return a reader of a variable's address for `mov`, or None if the operand is not a variable in memory."""
+    """Return a function that reads the address of the variable `operand`; None if it is not a variable in memory."""
     passed = unsized(operands, operand)
     if passed is not None:
         return read_register(passed, ptx_type, checked=operands.checked)
@@ -280,7 +282,7 @@ def read_address(operands: Operands, operand: Operand, ptx_type: str) -> Reader 
 
 
 def compile_cvta(operands: Operands) -> Action:
-    """Convert between an address in a space and a generic one. Manual: "cvta"."""
+    """Compile `cvta`: convert an address of a state space to a generic address, or back. Manual: "cvta"."""
     space, ptx_type = operands.space, operands.word("size")
     # Global addresses are generic already; so are parameter addresses, unless the register has only their low 32 bits.
     shift = 0 if space in {"param", "global", "generic"} else WINDOWS[space]
@@ -303,7 +305,7 @@ def compile_cvta(operands: Operands) -> Action:
 
 
 def compile_isspacep(operands: Operands) -> Action:
-    """Write whether a generic address is in a space. Manual: "isspacep"."""
+    """Compile `isspacep`: test whether a generic address is in a state space. Manual: "isspacep"."""
     space, own_cta = operands.space, _names_own_block(operands)
     write, read = operands.write(operands.named("p"), "pred"), operands.read(operands.named("a"), "u64")
 
@@ -322,7 +324,7 @@ def compile_isspacep(operands: Operands) -> Action:
 
 
 def compile_mapa(operands: Operands) -> Action:
-    """Map a shared address to the same offset in the shared memory of another CTA of the cluster. Manual: "mapa"."""
+    """Compile `mapa`: map a shared address to the same offset in another CTA's shared memory. Manual: "mapa"."""
     ptx_type, source = operands.word("type"), operands.named("a")
     read = read_address(operands, source, ptx_type) or operands.read(source, ptx_type)
     write, read_rank = operands.write(operands.named("d"), ptx_type), operands.read(operands.named("b"), "u32")
@@ -340,7 +342,7 @@ def compile_mapa(operands: Operands) -> Action:
 
 
 def compile_getctarank(operands: Operands) -> Action:
-    """Write the rank of the CTA that a shared address belongs to. Manual: "getctarank"."""
+    """Compile `getctarank`: return the cluster rank of the CTA of a shared address. Manual: "getctarank"."""
     ptx_type, source = operands.word("type"), operands.named("a")
     read = read_address(operands, source, ptx_type) or operands.read(source, ptx_type)
     write = operands.write(operands.named("d"), "u32")

@@ -42,7 +42,7 @@ def update_of(name: str, element: str, space: str) -> Update | None:
 
 
 def compile_atomic(operands: Operands) -> Action:
-    """Update memory at the address of every lane, in lane order."""
+    """Compile `atom` or `red`: update memory at the address of every lane, in lane order."""
     name, ptx_type = operands.word("op"), operands.types("b")[0]
     element = _PACKED.get(ptx_type, ptx_type)
     updates = {each: update_of(name, element, "shared" if operands.word("noftz") else each) for each in _SPACES}
@@ -73,7 +73,7 @@ def compile_atomic(operands: Operands) -> Action:
 
 
 def _order(operands: Operands) -> Order:
-    """Return the ordering of an atomic operation; the read of `red` cannot be part of an acquire.
+    """Return the `Order` (scope, acquire, release) of an atomic operation; the read of a `red` never acquires.
 
     Manual: "atom", "red".
     """
@@ -95,7 +95,7 @@ def _report_place(wave: Wave, lanes: Lanes, memory: SpaceMemory, addresses: Arra
 
 
 class _Atomic:
-    """One atomic instruction: `dtype` is the dtype of a register, `element` the dtype of a single atomic update."""
+    """One atomic instruction: `dtype` is the dtype of its registers, `element` that of one update (f16 for f16x2)."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class _Atomic:
     def __call__(
         self, wave: Wave, lanes: Lanes, memory: SpaceMemory, addresses: Array, update: Update
     ) -> tuple[list[Array], tuple[list[Array], Origin] | None]:
-        """Return the old values, one array per register, and their undefined bits with the origin."""
+        """Perform the updates; return the old values, one array per register, and their undefined bits with origin."""
         everywhere = np.broadcast_to(addresses, (lanes.height, 32))
         places = self._access.places(wave, lanes, memory, everywhere)
         if places is None:
@@ -164,7 +164,7 @@ class _Atomic:
             memory.arena.mark(places.offsets[shown], self._access.size)
 
     def _flat(self, wave: Wave, lanes: Lanes, places: LaneOffsets, readers: list[Reader]) -> Array:
-        """Return the sources as one flat array of elements, in which the elements of a lane are contiguous."""
+        """Return the values of source registers as one flat array; the elements of a lane are contiguous in it."""
         shape = places.offsets.shape
         values = [np.broadcast_to(places.pick(read(wave, lanes)), shape).reshape(-1) for read in readers]
         return np.ascontiguousarray(np.stack(values, axis=-1)).view(self._element).reshape(-1)

@@ -52,14 +52,14 @@ def move_and_count(operands: Operands) -> tuple[MatrixMove, int]:
 
 
 def _naming(move: MatrixMove, count: int) -> Mask | None:
-    """Return the lanes that supply row addresses; None for all lanes."""
+    """Return a mask, `[1, 32]`, of the lanes that supply row addresses; None if all lanes do."""
     named = np.zeros((1, WARP), np.bool_)
     named[:, : count * move.addresses] = True
     return None if named.all() else named
 
 
 def compile_ldmatrix(operands: Operands) -> Action:
-    """Load matrices, each into one or two registers per lane."""
+    """Compile `ldmatrix`: load matrices, each into one or two registers per lane."""
     move, count = move_and_count(operands)
     writers = [operands.write(element, "b32") for element in operands.elements(operands.named("d"))]
     held = move.fragment.registers
@@ -114,7 +114,7 @@ def _unknown(
 
 
 def _elements(rows: Array, move: MatrixMove) -> Array:
-    """Return the elements of vertically stacked matrices from their rows of 16 bytes; narrow elements are padded."""
+    """Return the elements of vertically stacked matrices from their rows of 16 bytes; zeros pad 4- and 6-bit ones."""
     words = np.ascontiguousarray(rows).view(np.uint32)
     fragment = move.fragment
     if move.stored == fragment.bits:
@@ -126,7 +126,7 @@ def _elements(rows: Array, move: MatrixMove) -> Array:
 
 
 def compile_stmatrix(operands: Operands) -> Action:
-    """Store matrices, each from one register per lane."""
+    """Compile `stmatrix`: store matrices, each from one register per lane."""
     move, count = move_and_count(operands)
     given = operands.unchecked()
     readers = [given.read(element, "b32") for element in operands.elements(operands.named("r"))]
@@ -164,7 +164,7 @@ def compile_stmatrix(operands: Operands) -> Action:
 
 
 def _stored_rows(move: MatrixMove, lanes: Lanes, registers: Sequence[Array | None]) -> Array:
-    """Return the rows of matrices, `[warps, 32]` of 16 bytes, from one register each; None stands for zeros."""
+    """Return the rows of matrices, `[warps, 32]` of 16 bytes, from one register per matrix; None: a matrix of zeros."""
     rows = np.zeros((lanes.height, WARP), SIXTEEN)
     unpack = unpacking(move.fragment)
     for matrix, register in enumerate(registers):
@@ -176,7 +176,7 @@ def _stored_rows(move: MatrixMove, lanes: Lanes, registers: Sequence[Array | Non
 
 
 def checking_metadata(operands: Operands, step: Action) -> Action:
-    """Return a step that reports metadata of a sparse MMA with `.ordered_metadata` whose indices do not increase."""
+    """Wrap the compiled MMA `step`: report `.ordered_metadata` (of sparse MMAs) whose indices do not increase."""
     selector = operands.given("f")
     if not operands.checked or not operands.word("sp::ordered_metadata") or not isinstance(selector, Immediate):
         return step

@@ -1,7 +1,7 @@
 """Matrices between memory and opaque fragments: `wmma.load`, `wmma.store`.
 
-Manual: "Matrix Storage for WMMA", "Warp-level Matrix Load Instruction: wmma.load", "… wmma.store". The manual leaves
-the lanes of the elements open; the simulator uses `pyptx_ir.fragments.wmma_fragment`.
+Manual: "Matrix Storage for WMMA", "Warp-level Matrix Load Instruction: wmma.load", "… wmma.store". The manual does
+not specify which lane holds which element; the simulator uses `pyptx_ir.fragments.wmma_fragment`.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Layout of a matrix in memory: lines (rows or columns) at a distance of `stride` elements, and each lane's pieces.
+    """Layout of a matrix in memory: lines (rows or columns) that start `stride` elements apart.
 
-    Each lane transfers several pieces of `size` bytes. `lines` and `columns` are the line of each piece and its first
-    element in that line, per lane; `per_register` pieces make up a register.
+    Each lane transfers several pieces: `size` contiguous bytes of a line. `lines` and `columns` are, for each piece,
+    the line number and the index of the first element in the line, per lane; `per_register` pieces make up a register.
     """
 
     fragment: Fragment
@@ -49,11 +49,11 @@ class Storage:
 
     @property
     def per_register(self) -> int:
-        """Number of pieces (contiguous transfers of a lane) in a register."""
+        """Number of pieces (`size` bytes that are contiguous in memory) in a register."""
         return self.fragment.width // (8 * self.size)
 
     def piece(self, register: Array, number: int, height: int) -> Array:
-        """Return piece `number` of each lane's register, `[height, 32]`."""
+        """Return piece `number` (`size` bytes) of the `register` of each lane, `[height, 32]`."""
         word = np.ascontiguousarray(np.broadcast_to(register, (height, WARP)))
         pieces: Array = word.view(np.dtype(f"<u{self.size}")).reshape(height, WARP, -1)
         return pieces[..., number]
@@ -78,13 +78,13 @@ def _storage(operands: Operands) -> Storage:
 
 
 def _lie_together(fragment: Fragment, *, by_rows: bool) -> bool:
-    """Return whether the elements of a register are contiguous in memory."""
+    """Return whether the elements packed in one register are contiguous in memory."""
     steps = [step.column if by_rows else step.row for step in fragment.elements]
     return all(steps[bit] == 1 << bit for bit in range(fragment.packed.bit_length() - 1))
 
 
 def _strides(operands: Operands, storage: Storage) -> Reader:
-    """Return a reader of the distance between lines (rows or columns) of the matrix, in elements."""
+    """Return a function that reads the distance, in elements, between the starts of lines (rows or columns)."""
     given = operands.given("stride")
     if given is not None:
         return operands.read(given, "u32")
@@ -93,7 +93,7 @@ def _strides(operands: Operands, storage: Storage) -> Reader:
 
 
 def _offsets(storage: Storage, stride: Array) -> Iterator[IntArray]:
-    """Yield the distance in bytes from the matrix's first element to each piece."""
+    """Yield, for each piece of `Storage`, its distance in bytes from the matrix's first element, per lane."""
     bits = storage.fragment.bits
     wide = stride.astype(np.int64)
     for line, column in zip(storage.lines, storage.columns, strict=True):
@@ -101,7 +101,7 @@ def _offsets(storage: Storage, stride: Array) -> Iterator[IntArray]:
 
 
 def compile_load(operands: Operands) -> Action:
-    """Load a matrix from memory into the lanes' registers."""
+    """Compile `wmma.load`: load a matrix from memory into the lanes' registers."""
     storage = _storage(operands)
     kind = {32: "b32", 64: "b64"}[storage.fragment.width]
     writers = [operands.write(element, kind) for element in operands.elements(operands.named("r"))]
@@ -141,7 +141,7 @@ def compile_load(operands: Operands) -> Action:
 
 
 def compile_store(operands: Operands) -> Action:
-    """Store a matrix from the lanes' registers to memory."""
+    """Compile `wmma.store`: store a matrix from the lanes' registers to memory."""
     storage = _storage(operands)
     kind = {32: "b32", 64: "b64"}[storage.fragment.width]
     given, carried = operands.unchecked(), operands.carried_in("r", kind)

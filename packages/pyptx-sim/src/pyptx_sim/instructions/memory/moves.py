@@ -30,7 +30,7 @@ _WORD: Final = np.uint64(32)
 
 
 def compile_move(operands: Operands) -> Action:
-    """Move a value; a vector on either side packs or unpacks."""
+    """Compile `mov`: copy a value, pack a vector of sources, or unpack into a vector of destinations."""
     destination, source = operands.named("d"), operands.named("a")
     outs, ins = operands.elements(destination), operands.elements(source)
     given = operands.unchecked()
@@ -54,7 +54,7 @@ def _carrying(
     ins: tuple[Sequence[Operand], str],
     spread: Spread,
 ) -> Action:
-    """Return a step that, in a checked run, propagates undefined bits of the sources to the destinations."""
+    """Wrap `step`, a compiled `mov`: in a checked run, propagate undefined bits of sources to destinations."""
     if not operands.checked:
         return step
     read = [operands.carried(each, ins[1]) for each in ins[0]]

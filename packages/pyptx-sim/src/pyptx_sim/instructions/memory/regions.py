@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.scheduling.code import Action
     from pyptx_sim.machine.wave import Wave
 
-_LINE = 128  # bytes that discard and applypriority affect
+_LINE = 128  # bytes that one discard or applypriority affects
 _WORD = 8  # st.bulk sizes are multiples of this number of bytes
 
 
 def compile_fill(operands: Operands) -> Action:
-    """Fill a region of shared memory with zeros, for each thread."""
+    """Compile `st.bulk`: each thread fills a region of shared memory with zeros."""
     find = target(operands, operands.named("a"), operands.space)
     read = operands.read(operands.given("size") or operands.named("size_32"), "u32")
 
@@ -47,7 +47,7 @@ def compile_fill(operands: Operands) -> Action:
 
 
 def _touched(wave: Wave, lanes: Lanes, spots: IntArray, space: str, size: int) -> IntArray:
-    """Return the valid offsets among `spots` (-1: invalid), after notifying observers of the writes there."""
+    """Notify observers of writes of `size` bytes at arena offsets `spots` (-1: invalid); return valid offsets."""
     sound = lanes.narrowed(spots >= 0)
     if sound is None:
         return np.zeros(0, np.int64)
@@ -61,7 +61,7 @@ def _touched(wave: Wave, lanes: Lanes, spots: IntArray, space: str, size: int) -
 
 
 def compile_discard(operands: Operands) -> Action:
-    """Make the 128 bytes of global memory at each lane's address undefined."""
+    """Compile `discard`: the 128 bytes of global memory at each lane's address become undefined."""
     find = target(operands, operands.named("a"), operands.space)
     access = Access("write", _LINE)
 
@@ -76,7 +76,7 @@ def compile_discard(operands: Operands) -> Action:
 
 
 def compile_priority(operands: Operands) -> Action:
-    """Check the address only: the simulator has no caches."""
+    """Compile `applypriority`: only check the address, since the simulator has no caches."""
     find = target(operands, operands.named("a"), operands.space)
 
     def step(wave: Wave, lanes: Lanes) -> None:

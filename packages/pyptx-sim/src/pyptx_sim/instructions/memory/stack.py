@@ -29,7 +29,7 @@ def _set_top(wave: Wave, lanes: Lanes, value: Array) -> None:
 
 
 def compile_stacksave(operands: Operands) -> Action:
-    """Read the stack pointer."""
+    """Compile `stacksave`: copy the stack pointer to a register."""
     ptx_type = operands.word("type")
     write = operands.write(operands.named("d"), ptx_type)
     dtype = np.dtype(f"<u{int(ptx_type[1:]) // 8}")
@@ -37,13 +37,13 @@ def compile_stacksave(operands: Operands) -> Action:
 
 
 def compile_stackrestore(operands: Operands) -> Action:
-    """Restore the stack pointer."""
+    """Compile `stackrestore`: set the stack pointer to a value that `stacksave` returned."""
     read = operands.read(operands.named("a"), operands.word("type"))
     return lambda wave, lanes: _set_top(wave, lanes, read(wave, lanes).astype(np.int64))
 
 
 def compile_alloca(operands: Operands) -> Action:
-    """Allocate local memory on the stack."""
+    """Compile `alloca`: allocate local memory on each thread's stack."""
     ptx_type, align = operands.word("type"), operands.given("align")
     alignment = np.int64(8 if align is None else operands.integer(align))
     write, read = operands.write(operands.named("ptr"), ptx_type), operands.read(operands.named("size"), ptx_type)

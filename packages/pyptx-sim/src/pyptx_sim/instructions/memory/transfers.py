@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def order_of(operands: Operands, *, reads: bool, writes: bool) -> Order | None:
-    """Return the ordering of a strong load or store (default scope `.sys`); None for a weak one."""
+    """Return the `Order` (scope, acquire, release) of a strong load or store, by default `.sys`; None if it is weak."""
     semantics = operands.word("sem")
     if not (semantics or operands.word("volatile")):
         return None
@@ -37,7 +37,7 @@ def order_of(operands: Operands, *, reads: bool, writes: bool) -> Order | None:
 
 
 def compile_load(operands: Operands) -> Action:
-    """Load a value or a vector into registers."""
+    """Compile `ld`: load a value or a vector into registers."""
     source, types = operands.named("a"), operands.types("d")
     elements, ptx_type = operands.elements(operands.named("d")), types[0]
     writers = [operands.write(*pair) for pair in zip(elements, types, strict=True)]
@@ -88,7 +88,7 @@ def _undefined(
 def _moved(
     operands: Operands, how: tuple[Reader, Writer], source: Carried | None, destination: Carried | None
 ) -> Action:
-    """Return a step that moves a value to or from a parameter that is kept in a register."""
+    """Compile a load or store of a `.param` variable that the simulator stores in a register."""
     read, write = how
 
     def step(wave: Wave, lanes: Lanes) -> None:
@@ -102,7 +102,7 @@ def _zeros(ptx_type: str, count: int) -> list[Array]:
 
 
 def compile_store(operands: Operands) -> Action:
-    """Store a value or a vector from registers."""
+    """Compile `st`: store a value or a vector from registers."""
     destination, types = operands.named("a"), operands.types("b")
     elements, ptx_type = operands.defined(operands.elements(operands.named("b"))), types[0]
     given = operands.unchecked()
@@ -149,7 +149,7 @@ def _store(wave: Wave, memory: SpaceMemory, places: LaneOffsets, values: list[Ar
 
 
 def compile_hint(operands: Operands) -> Action:
-    """Return the action without an effect, for prefetches and proxy fences.
+    """Compile an instruction without an effect on the simulator, such as a prefetch or a proxy fence.
 
     Prefetches change no value, and proxy fences do not order generic accesses.
     """
@@ -158,11 +158,11 @@ def compile_hint(operands: Operands) -> Action:
 
 
 def compile_policy(operands: Operands) -> Action:
-    """Write a cache policy: any value is valid, since the simulator has no caches. Manual: "createpolicy"."""
+    """Compile `createpolicy`: write policy 0, which has no effect, since the simulator has no caches."""
     write = operands.write(operands.named("policy"), "b64")
     policy = np.zeros((1, 1), np.uint64)
     return lambda wave, lanes: write(wave, lanes, policy)
 
 
 def _nothing(wave: Wave, lanes: Lanes) -> None:
-    """Do nothing: the action of an instruction without an effect on the simulator."""
+    """Do nothing: the compiled form of an instruction without an effect on the simulator."""

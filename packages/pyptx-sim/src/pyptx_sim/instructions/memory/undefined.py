@@ -31,7 +31,7 @@ __all__ = ["leave_bits", "leave_loaded", "leave_stored", "loaded"]
 def loaded(
     access: Access, wave: Wave, lanes: Lanes, memory: SpaceMemory, places: LaneOffsets, dtype: DType
 ) -> tuple[list[Array], Origin] | None:
-    """Return the undefined bits of loaded values in elements of a dtype, and their origin; None if there are none."""
+    """Return the undefined bits of loaded values, as elements of `dtype`, and their origin; None if there are none."""
     count = access.size // dtype.itemsize
     bits = memory.arena.undefined(places.offsets, dtype, count)
     if bits is None:
@@ -43,7 +43,7 @@ def loaded(
 
 
 def _used_bits(used: int, size: int, number: int) -> np.unsignedinteger:
-    """Return the mask of the used bits of an element; `used` has one bit per byte."""
+    """Return the bits of loaded element `number` that the program uses; `used` has one bit per loaded byte."""
     mask = sum(0xFF << 8 * byte for byte in range(size) if used >> (number * size + byte) & 1)
     bits: np.unsignedinteger = np.dtype(f"<u{size}").type(mask)
     return bits
@@ -70,7 +70,7 @@ def leave_stored(
 ) -> None:
     """Set the undefined bits of stored values in memory, or report them if the memory is host-visible.
 
-    The values of `registers` are contiguous at each location.
+    The values of `registers` are stored contiguously at each offset of `places`.
     """
     found = undefined_in(wave, lanes, registers)
     if found is not None:
@@ -103,7 +103,7 @@ def leave_bits(
     if memory.space == "global":
         shown = dirty & wave.machine.memories["global"].buffers.shown(offsets)
         whole: Mask = np.logical_and.reduce([each == ~each.dtype.type(0) for each in flat])
-        told = shown & whole if origin.padding else shown  # padding next to defined bytes is not reported
+        told = shown & whole if origin.padding else shown  # undefined padding near defined bytes is not reported
         _report_shown(wave, lanes, registers, (positions[told], columns[told]))
         dirty &= ~shown
     if dirty.any():
@@ -113,7 +113,7 @@ def leave_bits(
 def _report_shown(
     wave: Wave, lanes: Lanes, registers: Sequence[Carried | None], where: tuple[IntArray, IntArray]
 ) -> None:
-    """Report registers whose undefined bits are stored to host-visible memory, by lanes (row and lane number)."""
+    """Report registers whose undefined bits lanes store to host-visible memory; `where` is (rows, lane numbers)."""
     mask = np.zeros((lanes.height, WARP), np.bool_)
     mask[where] = True
     some = lanes.narrowed(mask)

@@ -1,4 +1,4 @@
-"""`cp.async`: copies by threads, their groups, and arrivals after copies. Manual: "Non-bulk copy", "mbarrier"."""
+"""`cp.async`: copies by threads, async-groups, and mbarrier arrivals after copies. Manual: "Non-bulk copy"."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def compile_copy(operands: Operands) -> Action:
-    """Issue one copy for each thread."""
+    """Compile `cp.async`: issue one copy for each thread."""
     _, _, extent, *_ = operands.operands  # the instruction table gives `cp-size` no name
     size = operands.integer(extent)
     if size not in {4, 8, 16}:
@@ -47,7 +47,7 @@ def compile_copy(operands: Operands) -> Action:
 
 
 def _used(operands: Operands, size: int) -> Reader | None:
-    """Return a reader of the number of source bytes: `src-size`, or 0 if `ignore-src` is true; None for all bytes."""
+    """Return a reader of the number of bytes to read: `src-size`, or 0 if `ignore-src` is true; None: read all."""
     read, ignore = operands.given("src_size"), operands.given("ignore_src")
     if ignore is None:
         return None if read is None else operands.read(read, "u32")
@@ -56,7 +56,7 @@ def _used(operands: Operands, size: int) -> Reader | None:
 
 
 class _Pieces:
-    """Issue of the copies of one `cp.async`, `size` bytes per thread."""
+    """Issues the copies of one `cp.async` instruction, `size` bytes per thread."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -118,7 +118,7 @@ class _Pieces:
         return Access("read", count, used=(1 << count) - 1, alignment=self.size)
 
     def _reads(self, wave: Wave, lanes: Lanes, threads: Threads, addresses: IntArray, count: int) -> Mask:
-        """Return which threads can read `count` bytes at their addresses."""
+        """Return, per thread, whether a read of `count` bytes at the thread's source address is valid."""
         memory, access = wave.memories["global"], self._access(count)
         some: Lanes | None = lanes
         if len(threads) < lanes.count:
@@ -132,7 +132,7 @@ class _Pieces:
 
 
 def arrive_on_completion(wave: Wave, kind: GroupKind, threads: Threads) -> None:
-    """Issue an arrival of each thread at its mbarrier, after all earlier operations of `kind` by the thread."""
+    """Issue an mbarrier arrival of each thread, triggered when its earlier operations of `kind` have completed."""
     groups = wave.groups_of(kind)
     arrivals = Arrivals(
         wave=wave,
@@ -151,7 +151,7 @@ def arrive_on_completion(wave: Wave, kind: GroupKind, threads: Threads) -> None:
 
 
 def multicast(wave: Wave, lanes: Lanes, threads: Threads, peers: Reader) -> Threads:
-    """Return each thread once per CTA in its CTA mask, with the same offset in the shared memory of that CTA."""
+    """Return each thread once per CTA in its CTA mask (read by `peers`), at the same shared memory offset there."""
     size, stride = wave.machine.launch.cluster_size, wave.shared.stride
     masks = threads.read(peers, wave, lanes)
     which, ranks = np.nonzero(masks[:, None] >> np.arange(size) & 1)
@@ -161,7 +161,7 @@ def multicast(wave: Wave, lanes: Lanes, threads: Threads, peers: Reader) -> Thre
 
 
 def commit(kind: GroupKind) -> Action:
-    """Return an action that commits each thread's open group of `kind`."""
+    """Return a compiled instruction that commits each thread's open async-group of `kind`."""
 
     def step(wave: Wave, lanes: Lanes) -> None:
         wave.groups_of(kind).commit(lanes.row_numbers(), lanes.full_mask)
@@ -170,7 +170,10 @@ def commit(kind: GroupKind) -> Action:
 
 
 def wait(kind: GroupKind, latest: int, *, reads: bool) -> Action:
-    """Wait until only each thread's `latest` groups are pending; `reads`: only until the others' sources are read."""
+    """Return a compiled instruction that waits until only each thread's `latest` async-groups are pending.
+
+    With `reads`, it waits only until the operations of older groups have read their sources.
+    """
 
     def step(wave: Wave, lanes: Lanes) -> None:
         groups = wave.groups_of(kind)
@@ -182,18 +185,18 @@ def wait(kind: GroupKind, latest: int, *, reads: bool) -> Action:
 
 
 def compile_commit_group(operands: Operands) -> Action:
-    """Commit each thread's open group of copies."""
+    """Compile `cp.async.commit_group`: commit each thread's open async-group of copies."""
     del operands
     return commit(COPY)
 
 
 def compile_wait_group(operands: Operands) -> Action:
-    """Wait until only the latest groups of each thread's copies are pending."""
+    """Compile `cp.async.wait_group N`: wait until only each thread's latest N async-groups are pending."""
     return wait(COPY, operands.integer(operands.named("n")), reads=False)
 
 
 def compile_wait_all(operands: Operands) -> Action:
-    """Wait for every copy of each thread."""
+    """Compile `cp.async.wait_all`: each thread waits for all its copies."""
     del operands
     return _wait_all
 
@@ -208,7 +211,7 @@ def _wait_all(wave: Wave, lanes: Lanes) -> None:
 
 
 def compile_arrive(operands: Operands) -> Action:
-    """Issue an arrival of each thread at an mbarrier, triggered by completion of the thread's earlier copies."""
+    """Compile `cp.async.mbarrier.arrive`: each thread arrives at an mbarrier once its earlier copies have completed."""
     find, counted = barrier_target(operands), operands.word("noinc")
 
     def step(wave: Wave, lanes: Lanes) -> None:

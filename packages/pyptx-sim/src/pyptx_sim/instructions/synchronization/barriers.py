@@ -1,4 +1,4 @@
-"""Barriers and fences. Manual: "bar, barrier", "bar.warp.sync", "barrier.cluster", "membar, fence"."""
+"""CTA and warp barriers, and fences. Manual: "bar, barrier", "bar.warp.sync", "membar, fence"."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Array, Mask
 
 _FULL = np.full((1, 1), 0xFFFFFFFF, np.uint32)  # the membermask of a whole warp
-_LEVELS = {"cta": "cta", "gl": "gpu", "sys": "sys"}  # scope of each level of membar
+_LEVELS = {"cta": "cta", "gl": "gpu", "sys": "sys"}  # scope of each membar level (`membar.gl`: `.gpu`)
 
 
 def compile_barrier(operands: Operands, following: int) -> Terminator:
-    """Arrive at, wait at or reduce over a barrier of the CTA."""
+    """Compile `bar` or `barrier`: arrive at, wait at, or reduce over a named barrier of the CTA."""
     if operands.word("red"):
         return _reducing(operands, following)
     names, counts = _numbers(operands)
@@ -38,13 +38,13 @@ def compile_barrier(operands: Operands, following: int) -> Terminator:
 
 
 def _numbers(operands: Operands) -> tuple[Reader, Reader | None]:
-    """Return readers of a barrier's number and of its thread count."""
+    """Return functions that read the barrier number and, if the instruction specifies it, the thread count."""
     count = operands.given("b")
     return operands.read(operands.named("a"), "u32"), None if count is None else operands.read(count, "u32")
 
 
 def _lane_values(wave: Wave, group: Group, values: Array) -> IntArray:
-    """Return an operand's values in the lanes of each warp split of the group, int64 `[splits, 32]`."""
+    """Return an operand's values in the lanes of each executing warp split (`group`), int64 `[splits, 32]`."""
     rows = np.broadcast_to(values, (group.lanes.height, WARP)).astype(np.int64)
     return rows if group.lanes.rows is not None else rows[wave.splits.warp[group.ids]]
 
@@ -52,7 +52,7 @@ def _lane_values(wave: Wave, group: Group, values: Array) -> IntArray:
 def _named(
     wave: Wave, group: Group, names: Reader, counts: Reader | None
 ) -> tuple[IntArray, IntArray, IntArray | None]:
-    """Return the warp splits of the group, with the barrier number and the thread count of each.
+    """Return the executing warp splits (`group`), with the barrier number and the thread count of each.
 
     A split whose lanes specify different barriers or counts is divided.
     """
@@ -77,7 +77,7 @@ def _named(
 
 
 def _divided(wave: Wave, group: Group, values: list[IntArray]) -> tuple[IntArray, list[IntArray]]:
-    """Divide warp splits whose lanes have different `values`, `[splits, 32]` each; return splits and their values."""
+    """Divide warp splits whose lanes have different `values`, `[splits, 32]`; return all splits and their values."""
     splits, ids = wave.splits, group.ids
     while True:
         masks = splits.mask[ids]
@@ -109,7 +109,10 @@ def _waiting(names: Reader, counts: Reader | None, following: int) -> Terminator
 
 
 def _everybody_meets(wave: Wave, group: Group, numbers: IntArray) -> bool:
-    """Return whether all threads of the wave arrive at one barrier, none has exited, and all barriers are idle."""
+    """Return whether all threads of the wave arrive together at barriers of the same number.
+
+    False if a thread has exited, or if threads have already arrived at a barrier.
+    """
     whole = (
         len(numbers) == len(group.ids) and group.lanes.whole and len(group.ids) == wave.height and wave.barriers.idle()
     )
@@ -134,7 +137,7 @@ class _Reduction:
     write: Writer
 
     def finish(self, wave: Wave, lanes: Lanes, counts: IntArray, totals: IntArray) -> None:
-        """Write the number of threads whose predicate is true, or whether it is true for all or any threads."""
+        """Write how many threads have a true predicate, or whether the predicate is true for all or any threads."""
         if self.kind == "popc":
             self.write(wave, lanes, counts.astype(np.uint32))
         else:
@@ -168,7 +171,11 @@ def _reducing(operands: Operands, following: int) -> Terminator:
 
 @dataclass(frozen=True, slots=True)
 class MaskGate:
-    """A gate with the membermask in a register (which `varies` between lanes) or an immediate; None: the whole warp."""
+    """`Gate` (point at which lanes of a warp wait for each other) of an instruction with a membermask.
+
+    `mask` reads the membermask (None: the whole warp). `varies`: the membermask is in a register, so that
+    lanes may have different membermasks.
+    """
 
     mask: Reader | None
     rendezvous: bool
@@ -179,7 +186,7 @@ class MaskGate:
         return _FULL if self.mask is None else self.mask(wave, lanes)
 
     def convergences(self, wave: Wave, lanes: Lanes) -> Iterator[tuple[IntArray, Mask]]:
-        """Yield warps and the lanes of each that synchronize at the gate, one group of lanes per membermask."""
+        """Yield groups of lanes that synchronize, one group per distinct membermask, as warps and lane masks."""
         left: Lanes | None = lanes
         values = self.masks(wave, lanes)
         if values.shape[1] == 1:
@@ -196,7 +203,7 @@ class MaskGate:
 
 
 def compile_gate(operands: Operands) -> MaskGate:
-    """Return the gate of a warp-collective instruction."""
+    """Return the `MaskGate` of a warp-collective instruction: its lanes wait for each other before they execute it."""
     if converges(operands.opcode) != "lanes":
         return MaskGate(None, rendezvous=False)
     rendezvous = operands.form().row.instruction == "bar.warp.sync"
@@ -206,7 +213,7 @@ def compile_gate(operands: Operands) -> MaskGate:
 
 
 def ordering(gate: MaskGate, step: Action) -> Action:
-    """Return a step that first orders earlier accesses of the lanes at a gate before later accesses of these lanes.
+    """Wrap `step`: first order earlier accesses of lanes that synchronize at `gate` before their later accesses.
 
     Of instructions with `.sync` only `bar.warp.sync` orders memory. Manual: "bar.warp.sync", "shfl.sync", "elect.sync".
     """
@@ -222,7 +229,7 @@ def ordering(gate: MaskGate, step: Action) -> Action:
 
 
 def compile_warp_sync(operands: Operands) -> Action:
-    """Read the membermask, to report undefined bits in it; the gate before the instruction synchronizes the lanes."""
+    """Compile `bar.warp.sync`: only check the membermask for undefined bits; the `MaskGate` synchronizes the lanes."""
     membermask = operands.read(operands.operands[-1], "u32")
 
     def step(wave: Wave, lanes: Lanes) -> None:
@@ -232,7 +239,7 @@ def compile_warp_sync(operands: Operands) -> Action:
 
 
 def compile_fence(operands: Operands) -> Action:
-    """Notify the observers of a fence; the simulator executes memory accesses in order anyway."""
+    """Compile `fence` or `membar`: notify observers; the simulator executes memory accesses in order anyway."""
     level = operands.word("level")
     scope = _LEVELS[level] if level else operands.word("scope")
     in_order = bool(level) or operands.word("sem") == "sc"  # membar is fence.sc. Manual: "membar"

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Mask
 
 ACCESS = Access("atomic", BYTES, strong=True)
-# Modifiers of PTX 9.3 for mbarrier objects with a layout that the manual leaves open.
+# Modifiers of PTX 9.3 for mbarrier objects whose layout the manual does not specify; the simulator rejects them.
 _PHASE_TYPES = ("phase_type::primary", "phase_type::conditional")
 
 
@@ -47,7 +47,7 @@ def _refuse_newer(operands: Operands) -> None:
 
 
 def compile_init(operands: Operands) -> Action:
-    """Initialize an mbarrier."""
+    """Compile `mbarrier.init`: initialize an mbarrier with an arrival count."""
     _refuse_newer(operands)
     find, read = barrier_target(operands), operands.read(operands.named("count"), "u32")
 
@@ -61,7 +61,7 @@ def compile_init(operands: Operands) -> Action:
 
 
 def compile_inval(operands: Operands) -> Action:
-    """Invalidate an mbarrier."""
+    """Compile `mbarrier.inval`: invalidate an mbarrier."""
     find = barrier_target(operands)
 
     def step(wave: Wave, lanes: Lanes) -> None:
@@ -73,7 +73,7 @@ def compile_inval(operands: Operands) -> Action:
 
 
 def compile_arrive(operands: Operands) -> Action:
-    """Arrive at an mbarrier; with `.expect_tx` or `arrive_drop`, also change the tx-count or the expected count."""
+    """Compile `mbarrier.arrive` or `arrive_drop`; with `.expect_tx`, first increase the tx-count."""
     _refuse_multicast(operands)
     find, scope = barrier_target(operands), _scope(operands)
     state, given = operands.given("state"), operands.given("tx_count") or operands.given("count")
@@ -104,7 +104,7 @@ def compile_arrive(operands: Operands) -> Action:
 
 
 def _scope(operands: Operands) -> str:
-    """Return the scope of an arrival or a wait, by default `cta`."""
+    """Return the memory scope of an mbarrier arrival or wait, by default `cta`."""
     return operands.word("scope") or "cta"
 
 
@@ -114,7 +114,7 @@ def _refuse_multicast(operands: Operands) -> None:
 
 
 def compile_transactions(operands: Operands) -> Action:
-    """Increase (expect-tx) or decrease (complete-tx) the tx-count of an mbarrier."""
+    """Compile `mbarrier.expect_tx` or `complete_tx`: increase or decrease the tx-count of an mbarrier."""
     _refuse_multicast(operands)
     find, read = barrier_target(operands), operands.read(operands.named("tx_count"), "u32")
     completes = operands.word("complete_tx")
@@ -130,13 +130,13 @@ def compile_transactions(operands: Operands) -> Action:
 
 
 def compile_pending_count(operands: Operands) -> Action:
-    """Extract the pending count from an mbarrier state."""
+    """Compile `mbarrier.pending_count`: extract the pending count from an mbarrier state."""
     write, read = operands.write(operands.named("count"), "u32"), operands.read(operands.named("state"), "u64")
     return lambda wave, lanes: write(wave, lanes, pending_of(read(wave, lanes)).astype(np.uint32))
 
 
 def compile_check_layout(operands: Operands) -> Action:
-    """Write true: every mbarrier object has the default layout, that of `mbarrier.init` without a layout modifier."""
+    """Compile `mbarrier.check_layout`: always true, as the simulator supports only the default mbarrier layout."""
     _refuse_newer(operands)
     write = operands.write(operands.named("p"), "pred")
     return lambda wave, lanes: write(wave, lanes, np.ones((1, 1), np.bool_))
@@ -146,7 +146,10 @@ def compile_check_layout(operands: Operands) -> Action:
 
 
 def compile_wait(operands: Operands, following: int) -> Terminator:
-    """Test for a phase's completion. A warp split whose phase is incomplete first parks, as `try_wait` may."""
+    """Compile `test_wait` or `try_wait`: test whether an mbarrier phase is complete.
+
+    A warp split whose phase is incomplete first suspends (parks), as the manual permits for `try_wait`.
+    """
     _refuse_newer(operands)
     parity = operands.given("parity")
     phase = operands.named("state") if parity is None else parity
@@ -202,12 +205,12 @@ class _Waiting:
         self._following = following
 
     def test(self, wave: Wave, group: Group, lanes: Lanes) -> int | None:
-        """Write the predicate of splits whose phase is complete or whose time limit has expired; park other splits.
+        """Write the predicate of warp splits whose phase is complete or time limit has expired; park the other splits.
 
         With delayed completion, the first unsuccessful test of a wait returns false, as the manual permits.
         """
         done = lanes.full_mask.copy()
-        parked: dict[int, int] = {}  # mbarrier that each parked warp waits for
+        parked: dict[int, int] = {}  # by warp that will park: the mbarrier (its offset) that the warp waits for
         splits = wave.splits
         giving_up = set(splits.warp[group.ids[splits.key[group.ids] == GIVES_UP]].tolist())
         first_asked = wave.mbarriers.first_asked if wave.machine.delay_async else _never
@@ -247,7 +250,7 @@ class _Waiting:
         return answers
 
     def _note(self, wave: Wave, threads: Threads, answers: Mask) -> None:
-        """Record the waits of warps, for the report of a deadlock."""
+        """Record the unsuccessful mbarrier waits of warps (`Mbarriers.waits`), for deadlock reports."""
         waits = wave.mbarriers.waits
         for warp in distinct(threads.warps[answers]).tolist():
             waits.pop(warp, None)

@@ -1,4 +1,7 @@
-"""Threads of a step as flat arrays, each with its own address: for instructions that few threads execute."""
+"""Threads that execute an instruction, as flat arrays with one address per thread.
+
+This form is used by instructions that usually only a few threads execute.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +27,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Threads:
-    """Threads of a step: thread i is lane `columns[i]` of warp `warps[i]`, which is row `positions[i]` of the step.
+    """Threads that execute an instruction: thread i is lane `columns[i]` of warp `warps[i]`.
 
-    `offsets[i]` is the arena offset of the thread's address.
+    `positions[i]` is the warp's row in `[rows, 32]` arrays; `offsets[i]` is the arena offset of the thread's address.
     """
 
     positions: IntArray
@@ -59,7 +62,7 @@ class Threads:
 
 
 def threads_at(wave: Wave, lanes: Lanes, memory: SpaceMemory, addresses: IntArray, access: Access) -> Threads | None:
-    """Return the threads with a valid access, None if there are none.
+    """Return the threads for which an `access` at their address is valid; None if there are none.
 
     Invalid accesses are reported or raise MemoryFault.
     """
@@ -73,7 +76,7 @@ def threads_at(wave: Wave, lanes: Lanes, memory: SpaceMemory, addresses: IntArra
 
 
 def in_shared(wave: Wave, lanes: Lanes, find: Target, access: Access, what: str) -> Iterator[tuple[Lanes, Threads]]:
-    """Yield the threads with addresses in shared memory; `what` names the expected object, for a message."""
+    """Yield the threads with valid addresses in shared memory; `what` names the expected object, for a message."""
     for memory, part, addresses in find(wave, lanes):
         if memory.space != "shared":
             message, help = not_shared(what, memory.space, memory.describe(int(addresses.flat[0])))
@@ -108,7 +111,7 @@ def by_offset(threads: Threads) -> Iterator[tuple[int, IntArray]]:
 
 
 def users_by_offset(threads: Threads) -> dict[int, tuple[IntArray, Mask]]:
-    """Return, per distinct offset, the distinct warps of the threads there, in ascending order, with lane masks."""
+    """Return, per distinct offset, the warps (ascending) that have threads with that offset, and their lane masks."""
     order = np.lexsort((threads.warps, threads.offsets))
     offsets, warps = threads.offsets[order], threads.warps[order]
     elsewhere = offsets[1:] != offsets[:-1]
@@ -126,7 +129,7 @@ def users_by_offset(threads: Threads) -> dict[int, tuple[IntArray, Mask]]:
 
 
 def _starts(changes: Mask) -> IntArray:
-    """Return the starts of runs of equal entries: index 0 and the index after each change."""
+    """Return the first index of each run of equal entries; `changes[i]`: entry i + 1 differs from entry i."""
     return np.concatenate([[0], np.flatnonzero(changes) + 1])
 
 

@@ -37,7 +37,7 @@ _CORNERS = ((0, 1), (1, 1), (1, 0), (0, 0))
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """Parameters of texture reads by threads: coordinates per axis, slice, offsets, level of detail, compared depth."""
+    """Parameters of texture reads by threads: coordinates, slice, texel offsets, level of detail, depth to compare."""
 
     coordinates: Sequence[Array]
     slice: Indices
@@ -59,12 +59,12 @@ class _Asked:
         )
 
 
-# Function that returns four components per thread, for one texture and sampler.
+# Function that returns four color components per thread, read from one texture with one sampler.
 _How: TypeAlias = Callable[[TextureThreads, Texels, Sampler, _Asked], "list[Array]"]
 
 
 class _Coordinates:
-    """Reader of an instruction's texture coordinates, for the geometry in the opcode."""
+    """Reads an instruction's texture coordinates, whose number depends on the geometry in the opcode (`.2d`)."""
 
     def __init__(self, operands: Operands) -> None:
         self._geometry = GEOMETRIES.get(operands.word("geom"))
@@ -103,12 +103,12 @@ class _Coordinates:
 
 
 def compile_fetch(operands: Operands) -> Action:
-    """Sample a texture."""
+    """Compile `tex`: sample a texture."""
     return _Fetch(operands, _sampled).step
 
 
 def compile_gather(operands: Operands) -> Action:
-    """Fetch one component of the four texels that bilinear filtering would read."""
+    """Compile `tld4`: fetch one component of the four texels that bilinear filtering would read."""
     component = "rgba".index(operands.word("comp"))
 
     def gathered(threads: TextureThreads, texels: Texels, sampler: Sampler, asked: _Asked) -> list[Array]:
@@ -118,7 +118,7 @@ def compile_gather(operands: Operands) -> Action:
 
 
 class _Fetch:
-    """One texture fetch instruction; `how` returns four components per thread, for one texture and sampler."""
+    """One texture fetch instruction; `how` reads four color components per thread from one texture with one sampler."""
 
     def __init__(self, operands: Operands, how: _How) -> None:
         parts = parts_of(operands, "a")
@@ -152,7 +152,7 @@ class _Fetch:
     def _sampled_by(
         self, threads: TextureThreads, texels: Texels
     ) -> list[tuple[NDArray[np.bool_], TextureThreads, Sampler]]:
-        """Return the threads per sampler; coordinates are normalized if texture and sampler both specify that."""
+        """Return the threads by sampler; coordinates are normalized if both texture and sampler specify it."""
         own = texels.sampler or Sampler()
         if texels.shape.faces > 1:
             own = replace(own, normalized=True)
@@ -165,7 +165,7 @@ class _Fetch:
 
 
 def _check_type(threads: TextureThreads, texels: Texels, asked: str) -> None:
-    """Reject a fetch with another number type than the texture's: the device would return the raw bits."""
+    """Reject an integer fetch of a float texture or the reverse: the device would return the raw bits."""
     floats = texels.dtype.kind == "f" or texels.normalized_float
     if floats == (asked[0] == "f"):
         return
@@ -189,7 +189,7 @@ def _as_type(results: Sequence[Array], asked: str) -> list[Array]:
 
 
 def _sampled(threads: TextureThreads, texels: Texels, sampler: Sampler, asked: _Asked) -> list[Array]:
-    """Return the filtered texels of one level of detail, or interpolated between two levels."""
+    """Return filtered texels, from one mipmap level or interpolated between two levels."""
     total = [np.zeros(len(threads), np.float64) for _ in range(_CHANNELS)]
     for numbers_, weights in levels(_detail(threads, texels, asked), len(texels.levels), sampler.mip_filter):
         for number, level in enumerate(texels.levels):
@@ -213,7 +213,7 @@ def _detail(threads: TextureThreads, texels: Texels, asked: _Asked) -> Array:
 
 
 def _filtered(threads: TextureThreads, texels: Texels, level: Level, sampler: Sampler, asked: _Asked) -> list[Array]:
-    """Return, per thread, the weighted sum of the texels that the sampler's filter reads in one level of detail."""
+    """Return, per thread, the weighted sum of the texels that the sampler's filter reads in one mipmap level."""
     along = [
         _taps(texels, values, extent, sampler, axis, asked.offsets)
         for axis, (values, extent) in enumerate(zip(asked.coordinates, level.extents, strict=True))
@@ -245,7 +245,7 @@ def _texels(
     corner: Sequence[Tap],
     needed: NDArray[np.bool_],
 ) -> list[Array]:
-    """Return the four components of one texel per thread; border colors outside the texture."""
+    """Return the four color components of one texel per thread; outside the texture, the sampler's border color."""
     inside = np.all([tap.inside for tap in corner], axis=0)
     components = [np.where(inside, 0.0, colour) for colour in sampler.border]
     reading = threads.chosen(inside & needed)
@@ -264,7 +264,7 @@ def _texels(
 
 
 def _compared(threads: TextureThreads, sampler: Sampler, asked: _Asked, components: list[Array]) -> list[Array]:
-    """Return 1 if the comparison of the instruction's depth with a texel holds, else 0; without a depth, the texel."""
+    """Return 1 if the instruction's depth operand compares true with a texel, else 0; without a depth, the texel."""
     if asked.depth is None:
         return components
     if sampler.compare is None:

@@ -1,6 +1,6 @@
 """Queries of attributes of textures, samplers and surfaces. Manual: "txq", "suq", "istypep".
 
-Formats and orders of channels are numbered as in OpenCL, modes as the manual lists them.
+Channel formats and channel orders are numbered as in OpenCL, address modes as in the manual.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.wave import Wave
 
 _EXTENTS: Final = ("width", "height", "depth")
-# Numbers of address modes, in the order of the table of values in the manual: "Texture Sampler and Surface Types".
+# Numbers that `txq` returns for address modes. Manual: "Texture Sampler and Surface Types", table of values.
 _ADDRESS_MODES: Final = {"wrap": 0, "mirror": 1, "clamp": 3, "border": 4}
 # OpenCL's numbers of channel types (CL_SNORM_INT8 and so on) and channel orders (CL_R, CL_RG, CL_RGBA).
 _FORMATS: Final[Mapping[str, int]] = {
@@ -43,7 +43,7 @@ _ORDERS: Final = {1: 0x10B0, 2: 0x10B2, 4: 0x10B5}
 
 
 def compile_query(operands: Operands) -> Action:
-    """Write an attribute of a texture, sampler or surface."""
+    """Compile `txq` or `suq`: query an attribute of a texture, sampler or surface."""
     query = operands.word("query") or "force_unnormalized_coords"
     read, write = handle(operands, parts_of(operands, "a")[0]), operands.write(operands.named("d"), "b32")
     lod = operands.given("lod")
@@ -86,7 +86,7 @@ def _answer(found: object, query: str, level: int) -> int:
 
 
 def compile_test(operands: Operands) -> Action:
-    """Write whether a handle refers to an object of the given kind: texture, sampler or surface."""
+    """Compile `istypep`: test whether a handle refers to a texture, a sampler or a surface, as the opcode specifies."""
     kind = operands.word("type")
     read, write = handle(operands, operands.named("a")), operands.write(operands.named("p"), "pred")
 

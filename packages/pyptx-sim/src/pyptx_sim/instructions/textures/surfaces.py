@@ -44,7 +44,7 @@ class _Places:
         self._size = size
 
     def of(self, threads: TextureThreads) -> Iterator[tuple[NDArray[np.bool_], TextureThreads, Texels, IntArray]]:
-        """Yield, per surface, a mask of threads with a valid access, these threads, the surface, and their offsets."""
+        """Yield, per surface: a mask of threads with a valid access, these threads, the surface, and arena offsets."""
         for which, some, texels in threads.by_handle(self._handle, Texels, "surface"):
             if not texels.writeable:
                 raise SimulationError(
@@ -94,7 +94,7 @@ class _Places:
 
 
 def compile_load(operands: Operands) -> Action:
-    """Load from a surface."""
+    """Compile `suld`: load from a surface."""
     ptx_type, parts = operands.word("type"), operands.elements(operands.named("d"))
     size, dtype = byte_size(ptx_type) * len(parts), dtype_of(ptx_type)
     places, access = _Places(operands, size), Access("read", size)
@@ -113,7 +113,7 @@ def compile_load(operands: Operands) -> Action:
 
 
 def compile_store(operands: Operands) -> Action:
-    """Store to a surface: bytes, or components of texels."""
+    """Compile `sust`: store bytes (`.b`) or components of texels (`.p`) to a surface."""
     formatted = bool(operands.word("p"))
     ptx_type = "b32" if formatted else operands.word("type")
     parts = operands.elements(operands.named("c"))
@@ -146,7 +146,7 @@ def _component(words: Array, dtype: DType) -> Array:
 
 
 def compile_reduction(operands: Operands) -> Action:
-    """Update surface elements atomically with the threads' values, in thread order."""
+    """Compile `sured`: update surface elements atomically with the threads' values, in thread order."""
     ptx_type, name = operands.word("type"), operands.word("op")
     formatted, size = bool(operands.word("p")), byte_size(ptx_type)
     places, read = _Places(operands, 0 if formatted else size), operands.read(operands.named("c"), ptx_type)

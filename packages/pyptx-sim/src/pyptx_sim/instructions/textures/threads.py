@@ -1,4 +1,4 @@
-"""Threads that access textures or surfaces, as flat arrays; handles and their objects."""
+"""Threads that access textures or surfaces, as flat arrays; lookup of textures, surfaces and samplers by handle."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _HELP = "pass a pyptx_sim.Texture, Surface or Sampler as the argument, or give t
 
 
 class TextureThreads:
-    """Some threads of a step: entry i of every array belongs to thread i."""
+    """Threads that execute a texture or surface instruction: entry i of every array belongs to thread i."""
 
     __slots__ = ("_columns", "_lanes", "_positions", "wave")
 
     def __init__(self, wave: Wave, lanes: Lanes) -> None:
-        """Select the threads of the active lanes."""
+        """Represent the active lanes as threads, in order of rows and lanes."""
         self.wave, self._lanes = wave, lanes
         self._positions, self._columns = lanes.active
 
@@ -50,7 +50,7 @@ class TextureThreads:
 
     @property
     def lanes(self) -> Lanes:
-        """Lanes of the threads."""
+        """The same threads as active lanes of warps."""
         return self._lanes
 
     def read(self, reader: Reader) -> Array:
@@ -58,11 +58,11 @@ class TextureThreads:
         return pick(reader(self.wave, self._lanes), self._positions, self._columns)
 
     def spread(self, values: Array) -> Array:
-        """Return the threads' values in lane order, for all lanes of the step."""
+        """Return the threads' values as an array `[rows, 32]`, with zeros for other lanes."""
         return spread(values, self._positions, self._columns, self._lanes.height)
 
     def chosen(self, which: Mask) -> TextureThreads | None:
-        """Return the selected threads; None if there are none."""
+        """Return the threads that the mask `which` selects; None if there are none."""
         if which.all():
             return self
         part = self._lanes.narrowed(self.spread(which).astype(np.bool_))
@@ -110,7 +110,7 @@ class TextureThreads:
     def by_handle(
         self, reader: Reader, kind: type[B] | tuple[type[B], ...], what: str
     ) -> Iterator[tuple[Mask, TextureThreads, B]]:
-        """Yield, per handle, a mask of its threads, these threads, and the handle's object."""
+        """Yield, per handle: a mask of the threads with it, these threads, and the texture, surface or sampler."""
         handles = self.read(reader)
         for handle in np.unique(handles).tolist():
             found = self.wave.machine.handles.get(int(handle))
@@ -128,7 +128,7 @@ class TextureThreads:
 
 
 def parts_of(operands: Operands, name: str) -> tuple[Operand, ...]:
-    """Return the elements of a bracketed operand: handles and, last, coordinates."""
+    """Return the elements of an operand `[texture, sampler, {x, y}]`: handles and, last, coordinates."""
     found = operands.named(name)
     if isinstance(found, TensorAddress):
         return found.elements
@@ -138,7 +138,7 @@ def parts_of(operands: Operands, name: str) -> tuple[Operand, ...]:
 
 
 def handle(operands: Operands, operand: Operand) -> Reader:
-    """Return a reader of a handle: a variable's address, or the value of a kernel parameter."""
+    """Return a function that reads a texture handle: a variable's address, or a register's or parameter's value."""
     placed = operands.scope.find(operand.name) if isinstance(operand, Symbol) else None
     if not isinstance(placed, Placement):
         return operands.read(operand, "u64")
@@ -155,7 +155,7 @@ def handle(operands: Operands, operand: Operand) -> Reader:
 
 
 def numbers(operands: Operands, operand: Operand, types: Sequence[str]) -> list[Reader]:
-    """Return readers of the elements of a vector, one for each of `types`."""
+    """Return a reader function per element of a vector operand; `types` are the types of the elements."""
     elements = operands.elements(operand)
     return [operands.read(*pair) for pair in zip(elements, types, strict=False)]
 
@@ -167,7 +167,7 @@ def _kind(found: object) -> str:
 
 
 def check_geometry(threads: TextureThreads, texels: Texels, geometry: str) -> None:
-    """Reject an access to a texture or surface of another geometry."""
+    """Reject an access whose opcode's geometry (`.2d`) differs from the texture's or surface's geometry."""
     if texels.geometry == geometry:
         return
     raise SimulationError(

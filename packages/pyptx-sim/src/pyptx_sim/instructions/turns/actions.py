@@ -1,4 +1,4 @@
-"""Actions and terminators of steps that are functions of an `ExecutionContext`."""
+"""Adapters from functions of an `ExecutionContext` to compiled instructions of the machine."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ __all__ = ["acting", "ending", "ending_once"]
 
 
 def acting(run: Callable[[ExecutionContext], None]) -> Action:
-    """Return an action that calls `run` with an `ExecutionContext`."""
+    """Return a compiled instruction that calls `run` with an `ExecutionContext` of the executing lanes."""
     return lambda wave, lanes: run(ExecutionContext(wave, lanes))
 
 
 def ending(run: Callable[[ExecutionContext], Stall | None], following: int, *, together: bool) -> Terminator:
-    """Return a terminator that calls `run`, warp by warp; if `run` returns a stall, it is called again later.
+    """Return a terminator (compiled last instruction of a block) that calls `run` for one warp at a time.
 
-    `together`: the lanes of a warp synchronize at the instruction, once `run` returns no stall.
+    If `run` returns a `Stall`, the warp's lanes wait, and `run` is called again later. `together`: the lanes of a warp
+    synchronize at the instruction, once `run` returns None.
     """
 
     def end(wave: Wave, group: Group) -> None:
@@ -44,8 +45,9 @@ def ending(run: Callable[[ExecutionContext], Stall | None], following: int, *, t
 
 
 def ending_once(run: Callable[[ExecutionContext], None], following: int, *, together: bool) -> Terminator:
-    """Return a terminator that calls `run` once for all converged lanes; stalled lanes continue after the instruction.
+    """Return a terminator (compiled last instruction of a block) that calls `run` once for all converged lanes.
 
+    Lanes that `run` stalls continue after the instruction.
     `together`: the lanes of a warp synchronize at the instruction.
     """
 

@@ -1,4 +1,4 @@
-"""Lanes that execute an instruction, their registers, and reports at the instruction."""
+"""Lanes that execute an instruction: access to their registers, and reports of findings at the instruction."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ActiveLanes:
     __slots__ = ("_lanes", "_splits", "wave")
 
     def __init__(self, wave: Wave, lanes: Lanes, splits: Integers | None = None) -> None:
-        """Refer to the lanes of one step of `wave`."""
+        """Refer to the lanes that execute one instruction in `wave` (the CTAs that are resident together)."""
         self.wave = wave
         self._lanes = lanes
         self._splits = splits
@@ -46,7 +46,7 @@ class ActiveLanes:
 
     @property
     def rows(self) -> Integers:
-        """Indices of the warps in the wave, `[rows]`."""
+        """Index, in the wave, of each row's warp, `[rows]`."""
         return self._lanes.row_numbers()
 
     @property
@@ -61,13 +61,13 @@ class ActiveLanes:
 
     @property
     def threads(self) -> tuple[Integers, Integers]:
-        """Warp index in the wave and lane number of each active lane, in order."""
+        """Warp index in the wave, and lane number in the warp, of each active lane, in order."""
         positions, lanes = self._lanes.active
         return self._lanes.warps(positions), lanes
 
     @property
     def places(self) -> tuple[Integers, Integers]:
-        """Row index and lane number of each active lane, in order."""
+        """Row index in `[rows, 32]` arrays, and lane number in the warp, of each active lane, in order."""
         return self._lanes.active
 
     @property
@@ -76,26 +76,26 @@ class ActiveLanes:
         return self._lanes.count
 
     def by_warp(self) -> Iterator[Self]:
-        """Yield the context of each warp that has an active lane."""
+        """Yield one execution context per warp that has an active lane, with the active lanes of the warp."""
         for row, mask in zip(self.rows, self.mask, strict=True):
             if mask.any():
                 yield type(self)(self.wave, Lanes(row[None], mask[None], 1, whole=False))
 
     def by_thread(self) -> Iterator[Self]:
-        """Yield the context of each active lane, in order."""
+        """Yield one execution context per active lane, in order."""
         for warp, lane in zip(*(part.tolist() for part in self.threads), strict=True):
             yield type(self)(self.wave, Lanes.of_thread(warp, lane))
 
     def narrowed(self, condition: Masks) -> Self | None:
-        """Return the context of the lanes for which a condition holds; None if there are none.
+        """Return an execution context with the active lanes for which a condition is true; None if there are none.
 
-        The condition is `[rows, 32]`, or broadcast to that.
+        The condition is `[rows, 32]`, or broadcast to that shape.
         """
         some = self._lanes.narrowed(condition)
         return None if some is None else self._of(some)
 
     def first_lanes(self) -> Self:
-        """Return the context of the first active lane of each warp."""
+        """Return an execution context with only the first active lane of each warp."""
         mask = self.mask
         first = np.zeros_like(mask)
         first[np.arange(len(mask)), mask.argmax(axis=1)] = True
@@ -113,27 +113,27 @@ class ActiveLanes:
 
     @property
     def ctas(self) -> Integers:
-        """CTA of each row's warp, as the CTA's index in the wave."""
+        """Index, in the wave, of the CTA that each row's warp belongs to."""
         found: Integers = self.wave.geometry.cta[self.rows]
         return found
 
     # --- registers ------------------------------------------------------------------------------
 
     def read(self, source: Reader) -> NDArray[Any]:
-        """Return the values of a reader from `Operands.source`, `[rows, 32]`; read-only."""
+        """Return the values that `source` (from `Operands.source`) reads, as a read-only array `[rows, 32]`."""
         return broadcast(source(self.wave, self._lanes), (self._lanes.height, 32))
 
     def write(self, destination: Writer, values: NDArray[Any]) -> None:
-        """Write values, `[rows, 32]` or broadcast to that, with a writer from `Operands.destination`."""
+        """Write values, `[rows, 32]` or broadcast to that shape, with `destination` (from `Operands.destination`)."""
         destination(self.wave, self._lanes, values)
 
     def each(self, source: Reader) -> NDArray[Any]:
-        """Return the values of a reader from `Operands.source` for each active lane, in order."""
+        """Return the value that `source` (from `Operands.source`) reads in each active lane, in order."""
         values: NDArray[Any] = self.read(source)[self._lanes.active]
         return values
 
     def will_write(self, registers: Mapping[int, str]) -> None:
-        """Record, for checks, that operations issued by this instruction write these registers (names by slot)."""
+        """Record, for checks, that asynchronous operations of this instruction write `registers` (names by slot)."""
         self.wave.note_deferred(registers, self._lanes)
 
     @property
@@ -142,7 +142,7 @@ class ActiveLanes:
         return self.wave.engine.in_order
 
     def part(self, make: Callable[[Wave], T]) -> T:
-        """Return an extension's object for the wave: the result of `make(wave)`, created once."""
+        """Return the object that an extension keeps for the wave: the result of `make(wave)`, called once."""
         return self.wave.part(make)
 
     # --- reports --------------------------------------------------------------------------------
@@ -154,7 +154,7 @@ class ActiveLanes:
 
     @property
     def checked(self) -> bool:
-        """Whether faults become findings; otherwise they raise an error."""
+        """Whether the run reports faults as findings; otherwise a fault raises an error."""
         return self.wave.machine.checked
 
     @property
@@ -165,7 +165,7 @@ class ActiveLanes:
     def report(
         self, rule: str, message: str, *, other_pc: int | None = None, **details: Unpack[FindingDetails]
     ) -> None:
-        """Report a finding at this instruction, in a checked run; the default help is the rule's."""
+        """Report a finding at this instruction, in a checked run; by default, with the help text of the rule."""
         self.wave.report(rule, message, self.pc, other_pc=other_pc, **details)
 
     def fault(
@@ -190,7 +190,7 @@ class ActiveLanes:
         label: str | None = None,
         notes: tuple[str, ...] = (),
     ) -> None:
-        """Report an invalid operation; raise BarrierFault in a run without checks."""
+        """Report an invalid operation on a barrier; raise BarrierFault in a run without checks."""
         self.wave.mbarriers.misuse(rule, message, self.pc, help, label=label, notes=notes)
 
     def warp_name(self, warp: int) -> str:

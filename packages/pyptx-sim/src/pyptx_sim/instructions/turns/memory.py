@@ -37,22 +37,24 @@ Addressed = TypeVar("Addressed", int, Integers)
 class MemoryAccesses(ActiveLanes):
     """Lanes that access memory.
 
-    A space is a PTX name (`"global"`, `"shared"`) or an extension's `Space`. Its bytes are in an arena. If each CTA or
-    thread has its own memory of that space, that memory is a part of the arena. Offsets are arena offsets.
+    A state space is given by its PTX name (`"global"`, `"shared"`) or as an extension's `Space`. An arena (a flat byte
+    array) stores the space: if each CTA or thread has its own memory of the space, each such memory is a range of the
+    arena. Offsets are relative to the start of the arena.
     """
 
     __slots__ = ()
 
     def memory(self, space: Space | str) -> SpaceMemory:
-        """Return the memory of a space, with its arena."""
+        """Return the memory of a state space in this wave, with its arena."""
         return self.wave.memory(space)
 
     # --- addresses ------------------------------------------------------------------------------
 
     def by_memory(self, place: Target) -> Iterator[tuple[Self, str, Integers]]:
-        """Yield, per memory: the threads with addresses in the memory, its name, and relative addresses, `[rows, 32]`.
+        """Yield, per state space: the threads with addresses in it, its name, and their addresses, `[rows, 32]`.
 
-        `place` is the target of an address operand (`Operands.place`). Addresses outside every memory are reported.
+        `place` is the `Target` of an address operand (`Operands.place`). The yielded addresses are relative to the
+        space. Addresses in no state space are reported.
         """
         for memory, lanes, addresses in place(self.wave, self._lanes):
             yield self._of(lanes), memory.space, broadcast(addresses, (lanes.height, 32))
@@ -66,7 +68,7 @@ class MemoryAccesses(ActiveLanes):
         *,
         alignment: int = 0,
     ) -> tuple[Self, Integers] | None:
-        """Return the threads with valid accesses of `size` bytes, and their offsets; None if there are none.
+        """Return the threads with valid accesses of `size` bytes, and their arena offsets; None if there are none.
 
         Invalid accesses are reported. Addresses must be multiples of the size, or of `alignment`.
         """
@@ -94,9 +96,9 @@ class MemoryAccesses(ActiveLanes):
         alignment: int = 0,
         behind: int = 0,
     ) -> Integers:
-        """Return the offset `behind` bytes after each lane's address in one memory, `[rows, 32]`.
+        """Return, per lane, the arena offset of the lane's address plus `behind` bytes, `[rows, 32]`.
 
-        It is -1 if the access of `size` bytes there is invalid. An address in another memory is a fault.
+        The offset is -1 if an access of `size` bytes at it is invalid. An address in another space is a fault.
         """
         found = np.full((self._lanes.height, 32), -1, np.int64)
         for part, memory, addresses in self.by_memory(place):
@@ -115,7 +117,7 @@ class MemoryAccesses(ActiveLanes):
     ) -> Iterator[tuple[Self, Integers]]:
         """Yield the threads with valid addresses in shared memory, and the offset of each.
 
-        `what` names the expected object, for the report of an address in another memory.
+        `what` names the expected object, for the report of an address in another state space.
         """
         for part, memory, addresses in self.by_memory(place):
             if memory != "shared":
@@ -128,14 +130,15 @@ class MemoryAccesses(ActiveLanes):
                 yield found
 
     def peers(self, place: int, mask: int) -> tuple[int, ...]:
-        """Return the distances from `place` in a CTA's shared memory to the same location in each CTA of `mask`.
+        """Return the distances in bytes from `place`, in a CTA's shared memory, to its copies in the CTAs of `mask`.
 
-        Bit i of the mask is the CTA of rank i in that CTA's cluster.
+        A copy is the same location in the shared memory of another CTA. Bit i of the mask selects the CTA of rank i in
+        the cluster.
         """
         return self.wave.peers(place, mask)
 
     def global_offset(self, address: Addressed) -> Addressed:
-        """Return the offset in the global arena of a generic address, or of each of several addresses."""
+        """Return the offset in the global arena of one generic address, or of an array of generic addresses."""
         return address - GLOBAL_WINDOW
 
     # --- accesses -------------------------------------------------------------------------------
@@ -150,17 +153,17 @@ class MemoryAccesses(ActiveLanes):
             Access(kind, size).before(self.wave, self._lanes, self.memory(space), places)
 
     def freed(self, rule: str, space: Space | str, offsets: Integers, size: int) -> None:
-        """Notify observers that a thread frees `size` bytes at each offset; no operation on them may be outstanding.
+        """Notify observers that a thread frees `size` bytes at each offset; operations on them must not be outstanding.
 
-        The thread is the first active one. Outstanding operations that were not awaited break `rule`, which the
-        extension must define.
+        The thread is the first active one. Operations on the bytes that no thread has waited for are reported under
+        `rule`, which the extension must define.
         """
         if self.observed:
             warps, lanes = (np.full(len(offsets), part[0]) for part in self.threads)
             self.wave.machine.observers.freed(rule, name_of(space), offsets, size, warps, lanes, self.pc)
 
     def need(self, space: Space | str, offsets: Integers, size: int) -> None:
-        """Report unwritten bytes, among `size` bytes at each active thread's offset."""
+        """Report undefined bytes among the `size` bytes at each active thread's offset, in a checked run."""
         if self.checked:
             places = LaneOffsets(offsets, *self.places)
             Access("read", size).check_initialized(self.wave, self._lanes, self.memory(space), places)
@@ -205,16 +208,16 @@ class MemoryAccesses(ActiveLanes):
     def leave_undefined(
         self, registers: Sequence[Carried | None], bits: Sequence[NDArray[Any]], origin: Origin
     ) -> None:
-        """Mark these bits, `[rows, 32]`, of just written registers (`Operands.carried`) as undefined.
+        """Mark `bits`, `[rows, 32]` each, of just written registers (`Operands.carried`) as undefined.
 
-        They are reported only when they are used; that breaks the rule of their `origin`.
+        Only a use of these bits is reported, under the rule of their `origin`.
         """
         leave_loaded(self.wave, self._lanes, registers, bits, origin)
 
     def carry_undefined(
         self, registers: Sequence[Carried | None], bits: Sequence[NDArray[Any]], origin: Origin
     ) -> None:
-        """Set the undefined bits of registers, `[rows, 32]` each, that operations issued by this instruction write."""
+        """Set the undefined bits, `[rows, 32]`, of registers that this instruction's asynchronous operations write."""
         for register, each in zip(registers, bits, strict=True):
             if register is not None and each.any():
                 register.leave(self.wave, self._lanes, each, origin)
@@ -222,7 +225,7 @@ class MemoryAccesses(ActiveLanes):
                 self.wave.undefined.define(register.register.slot, self._lanes)
 
     def undefined_in(self, registers: Sequence[Carried | None]) -> tuple[list[NDArray[Any] | None], Origin] | None:
-        """Return registers' undefined bits in active lanes, and the first such register's origin; None without any.
+        """Return registers' undefined bits in active lanes, and the first undefined register's origin (None: none).
 
         A store propagates undefined bits to memory with `Arena.leave`, and reads the registers with readers that do not
         report undefined bits (`Operands.unchecked`).
@@ -230,9 +233,9 @@ class MemoryAccesses(ActiveLanes):
         return undefined_in(self.wave, self._lanes, registers) if self.wave.undefined else None
 
     def undefined_fragments(self, fragments: UndefinedFragments) -> tuple[list[NDArray[Any] | None], Origin] | None:
-        """Return the undefined bits of registers like `undefined_in`: in a partial warp, all bits of all registers.
+        """Return undefined bits of registers like `undefined_in`; all bits are undefined in a partly active warp.
 
-        `fragments` are from `Operands.fragments`, of an instruction that all 32 lanes must execute.
+        `fragments` is the result of `Operands.fragments`, for an instruction that all 32 lanes must execute.
         """
         return fragments(self.wave, self._lanes)
 
@@ -260,11 +263,11 @@ class MemoryAccesses(ActiveLanes):
         self.changed()
 
     def changed(self) -> None:
-        """Record that this instruction has changed memory, for polling loops."""
+        """Record that this instruction has changed memory, so that parked polling loops run again."""
         self.wave.version += 1
 
     def forget(self, space: Space | str, address: int, size: int) -> None:
-        """Mark `size` bytes from `address` as unwritten, in the memory of each row's CTA."""
+        """Mark `size` bytes from `address` as undefined, for each row in the memory of its warp's CTA."""
         memory = self.memory(space)
         for row in self.rows:
             start = int(memory.flat_at(np.array([address]), row[None], np.zeros(1, np.int64))[0])

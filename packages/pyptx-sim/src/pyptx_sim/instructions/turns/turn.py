@@ -1,4 +1,4 @@
-"""Execution context of one instruction, for the steps of an extension."""
+"""Execution context of one instruction, for the instructions that an extension implements."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["ExecutionContext"]
 
 
 class ExecutionContext(MemoryAccesses):
-    """Execution context: lanes that execute an instruction together, with all operations that a step may perform.
+    """Lanes that execute an instruction together, with all operations that the instruction's code may perform.
 
     See `ActiveLanes` for the lanes and their registers, and `MemoryAccesses` for memory. This class adds asynchronous
     operations and synchronization.
@@ -40,9 +40,9 @@ class ExecutionContext(MemoryAccesses):
     # --- asynchronous operations -----------------------------------------------------------------
 
     def join(self, kind: GroupKind) -> Integers:
-        """Add an operation of each active thread to the thread's open group of a kind; return the group indices.
+        """Add an operation of each active thread to the thread's open async-group of `kind`; return the group indices.
 
-        If warpgroups issue operations of the kind, there is one operation and one index per warpgroup.
+        If warpgroups issue operations of `kind`, there is one operation and one group index per warpgroup.
         """
         groups = self.wave.groups_of(kind)
         if kind.issued_by == "warpgroup":
@@ -55,13 +55,13 @@ class ExecutionContext(MemoryAccesses):
         return groups.note(warps, lanes, self.pc)
 
     def issue(self, item: AsyncIssue, touches: Iterable[AsyncAccess] = (), *, proxy: Proxy | None = None) -> None:
-        """Issue an item of asynchronous operations; `touches` are its future reads and writes, through a proxy."""
+        """Issue `item`, one instruction's asynchronous operations; `touches`: their memory accesses via `proxy`."""
         self.issue_all(((item, touches),), proxy=proxy)
 
     def issue_all(
         self, items: Iterable[tuple[AsyncIssue, Iterable[AsyncAccess]]], *, proxy: Proxy | None = None
     ) -> None:
-        """Issue items of asynchronous operations in order, each with its future accesses."""
+        """Issue asynchronous operations in order; `items` pairs them with the memory accesses they will perform."""
         observers = self.wave.machine.observers
         works: list[AsyncOperations] = []
         for item, touches in items:
@@ -78,13 +78,13 @@ class ExecutionContext(MemoryAccesses):
             observers.issued_together(works)
 
     def commit(self, kind: GroupKind) -> None:
-        """Commit the open group of each thread."""
+        """Commit the open async-group of `kind` of each thread."""
         self.wave.groups_of(kind).commit(self.rows, self.mask)
 
     def wait(self, kind: GroupKind, latest: int | None = None, *, reads: bool = False) -> None:
-        """Wait until only the `latest` groups of each thread are pending; None: for all operations.
+        """Wait until only the `latest` async-groups of each thread are pending; None: until no operation is pending.
 
-        `reads`: until the sources of the other groups are read.
+        With `reads`, wait only until the operations of older groups have read their sources.
         """
         groups = self.wave.groups_of(kind)
         if latest is None:
@@ -94,14 +94,14 @@ class ExecutionContext(MemoryAccesses):
         tell_waited(self.wave, kind, *self._lanes.by_warp())
 
     def finish(self, completes: Callable[[object], Masks | None]) -> None:
-        """Complete the outstanding operations that `completes` selects in each item (None: none)."""
+        """Complete outstanding operations: `completes` returns a mask over an item's operations (None: empty)."""
         self.wave.engine.complete_some(completes)
 
     def arrive_on_completion(self, kind: GroupKind, barrier: Target, peers: Reader | None = None) -> None:
-        """Issue an arrival of each thread at an mbarrier after all earlier operations of a kind by the thread.
+        """Issue an mbarrier arrival of each thread, triggered when the thread's earlier operations of `kind` complete.
 
-        `barrier` is from `Operands.barrier`. `peers` reads a CTA mask by cluster rank: the arrival is at the same
-        offset in each of these CTAs.
+        `barrier` is from `Operands.barrier`. `peers` reads a mask of CTA ranks in the cluster: the thread then arrives
+        at the same shared memory offset in each of these CTAs.
         """
         for lanes, threads in in_shared(self.wave, self._lanes, barrier, ACCESS, "mbarrier"):
             arrive_on_completion(
@@ -142,10 +142,10 @@ class ExecutionContext(MemoryAccesses):
     # --- synchronization ------------------------------------------------------------------------
 
     def release(self, owner: KeyOwner, key: Hashable = None, phase: int = 0, *, relaxed: bool = False) -> None:
-        """Release earlier accesses of the lanes to lanes that acquire `key` in the same phase and wave.
+        """Release earlier accesses of these lanes to lanes that `acquire` the same `key` and phase in the same wave.
 
-        Each `owner`, a memory or a class of an extension, has its own keys. `relaxed`: the lanes arrive, and only
-        earlier fences release.
+        Each `owner`, a memory or a class of an extension, has its own keys. `relaxed`: the operation itself does not
+        release; only earlier fences of the lanes do.
         """
         if self.observed:
             lanes = self._lanes.by_warp()
@@ -153,7 +153,7 @@ class ExecutionContext(MemoryAccesses):
             observers.signal(place, phase, *lanes, self.pc, scope="cluster", releases=not relaxed)
 
     def acquire(self, owner: KeyOwner, key: Hashable = None, phase: int = 0) -> None:
-        """Acquire: accesses before the releases of an owner's `key` happen before later accesses of the lanes."""
+        """Order accesses before `release` calls (same `owner`, `key`, phase) before later accesses of these lanes."""
         if self.observed:
             place = self.wave.place(owner, key)
             lanes = self._lanes.by_warp()
@@ -167,9 +167,10 @@ class ExecutionContext(MemoryAccesses):
         self.wave.machine.observers.block_used(blocks, self.warps, self.pc)
 
     def stall(self, on: Stall, which: Masks | None = None) -> None:
-        """Block the lanes of `warps`, or of some of these, until another thread resumes them (`Wave.stalled`).
+        """Block the lanes of `warps`, or of those selected by `which`, until another thread resumes them.
 
-        For instructions of `Operands.end_once`: the lanes continue after the instruction.
+        Only instructions compiled with `Operands.end_once` may call it; their lanes continue after the instruction.
+        `Wave.stalled` finds the lanes to resume.
         """
         splits = self._splits
         assert splits is not None, "only a terminator can wait"  # noqa: S101 - a step's own mistake

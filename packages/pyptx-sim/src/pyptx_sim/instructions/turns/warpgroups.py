@@ -17,12 +17,12 @@ __all__ = ["Warpgroups"]
 
 
 class Warpgroups:
-    """Warpgroups among some lanes: `numbers` in the wave, the `warps` of each, `[warpgroups, 4]`, and its CTA."""
+    """Warpgroups that execute an instruction: `numbers`, `warps`, `[warpgroups, 4]`, `ctas`, as indices in the wave."""
 
     __slots__ = ("_positions", "_rows", "ctas", "numbers", "warps")
 
     def __init__(self, turn: ActiveLanes) -> None:
-        """Find the warpgroups of the active lanes."""
+        """Find the warpgroups that have active lanes in the execution context `turn`."""
         known, rows = turn.wave.geometry.warpgroups, turn.rows
         self.numbers: Integers = np.unique(known.of[turn.warps])
         self.warps: Integers = known.warps[self.numbers]
@@ -40,7 +40,7 @@ class Warpgroups:
         return first
 
     def threads(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return the values of all threads of each warpgroup, `[warpgroups, 128]`."""
+        """Return, from an array `[rows, 32]`, the values of all threads of each warpgroup, `[warpgroups, 128]`."""
         return values[self._positions.reshape(-1)].reshape(len(self), -1)
 
     def spread(self, values: NDArray[Any]) -> NDArray[Any]:

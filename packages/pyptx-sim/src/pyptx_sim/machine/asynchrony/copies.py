@@ -43,7 +43,7 @@ class Copies(AsyncIssue):
     def undefined(self) -> NDArray[np.uint8] | None:
         """Return the undefined bits of the copied bytes, `[threads, size]`; None if there are none."""
         arena, used = self.wave.memories["global"].arena, self.used
-        sources = self.sources if used is None else np.where(used > 0, self.sources, 0)  # used == 0: no byte is read
+        sources = self.sources if used is None else np.where(used > 0, self.sources, 0)  # used == 0: nothing is read
         bits = arena.undefined_elements(sources // self.size, bits_dtype(self.size))
         if bits is None or used is None:
             return bits
@@ -65,9 +65,9 @@ class Copies(AsyncIssue):
 
 @dataclass(slots=True, kw_only=True)
 class Arrivals(AsyncIssue):
-    """Arrivals at mbarriers, one per thread, triggered by completion of the thread's earlier operations of a kind.
+    """Arrivals at mbarriers, one per thread, triggered by completion of the thread's earlier operations.
 
-    `behind` is the number of the last operation of the kind that was issued before the arrivals.
+    The operations are of kind `follows`; `behind` numbers the last one that was issued before the arrivals.
     """
 
     follows: GroupKind
@@ -75,11 +75,11 @@ class Arrivals(AsyncIssue):
     barriers: IntArray
 
     def signals(self) -> Iterable[int]:
-        """Return the mbarriers at which the threads arrive, as offsets in shared memory."""
+        """Return the mbarriers at which the threads arrive, as offsets in the shared arena."""
         return map(int, np.unique(self.barriers))
 
     def move(self) -> None:
-        """Complete the threads' earlier operations (for a pipelined kind, earlier arrivals as well), then arrive."""
+        """Complete the threads' earlier operations of kind `follows` (if pipelined, also arrivals); then arrive."""
 
         def theirs(item: Item) -> Mask | None:
             before = isinstance(item, Arrivals) and self.follows.pipelined and item.follows is self.follows

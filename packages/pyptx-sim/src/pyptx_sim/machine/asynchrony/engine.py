@@ -1,7 +1,8 @@
 """Asynchronous operations: issued, outstanding, completed.
 
-An item (operations of one instruction) belongs to the issuing threads and to its completion mechanism: groups of the
-threads, or an mbarrier. Data moves when an item completes, not when it is issued. The schedule determines that time:
+An item (operations of one instruction) belongs to the issuing threads and to its completion mechanism: async-groups of
+the threads, or an mbarrier. Data moves when an item completes, not when it is issued. The schedule determines the time
+of completion:
 
 - ordered (default): before the scheduler chooses the next block, in the order of issue;
 - random (any seed but 0): some of the items at each scheduling step;
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 Timing: TypeAlias = Literal["ordered", "random", "late"]
 
-# Random schedule: probability that an item completes at a scheduling step, and that all its operations then complete.
+# Random schedule: probability that operations of an item complete at a scheduling step, and that then all of them do.
 _LANDS = 0.3
 _WHOLE = 0.7
 
@@ -39,18 +40,21 @@ class Item(Protocol):
     pc: int
     item_id: int
     group: GroupKind | None
-    """Kind of the operations' groups; None if the operations signal mbarriers on completion."""
+    """Kind of the async-groups of the operations; None if the operations signal mbarriers on completion."""
 
     def __len__(self) -> int:
         """Return the number of the item's outstanding operations."""
         ...
 
     def due(self, groups: Groups, *, reads: bool) -> Mask:
-        """Return which operations belong to groups that their threads have waited for."""
+        """Return which operations belong to async-groups that their threads have waited for.
+
+        With `reads`, a wait for the source reads of the group suffices.
+        """
         ...
 
     def signals(self) -> Iterable[int]:
-        """Return the mbarriers that the operations signal, as offsets in shared memory."""
+        """Return the mbarriers that the operations signal, as offsets in the shared arena."""
         ...
 
     def read(self) -> None:
@@ -58,7 +62,7 @@ class Item(Protocol):
         ...
 
     def complete(self, which: Mask | None) -> None:
-        """Move the data of some or all operations, signal their mbarriers, and remove the operations from the item."""
+        """Move the data of operations `which` (None: all), signal their mbarriers, and remove them from the item."""
         ...
 
 
@@ -92,11 +96,11 @@ class Engine:
         return self._timing == "ordered"
 
     def when_completed(self, hear: Callable[[], None]) -> None:
-        """Call `hear` each time operations have completed, before any further instruction executes."""
+        """Call `hear` each time asynchronous operations have completed, before any further instruction executes."""
         self._hear.append(hear)
 
     def issue(self, item: Item) -> int:
-        """Add an issued item and return the `item_id` assigned to it."""
+        """Add an issued item to the outstanding ones; assign its `item_id` and return it."""
         self._items.append(item)
         self.busy = True
         self._issued += 1
@@ -127,7 +131,7 @@ class Engine:
         return True
 
     def finish_groups(self, kind: GroupKind, groups: Groups, *, reads: bool) -> None:
-        """Complete operations of groups that threads have waited for; `reads`: only read the operations' sources."""
+        """Complete operations of async-groups that threads have waited for; with `reads`, only read their sources."""
         touched = False
         for item in self._items:
             if item.group != kind:
@@ -144,7 +148,7 @@ class Engine:
             self._clean()
 
     def complete_before(self, item_id: int, completes: Callable[[Item], Mask | None]) -> None:
-        """Complete the operations that `completes` selects (None: none) among items issued before `item_id`."""
+        """Complete, in items issued before `item_id`, the operations in the mask that `completes` returns."""
         for earlier in self._items:
             if earlier.item_id >= item_id:
                 break
@@ -153,7 +157,10 @@ class Engine:
                 self._complete(earlier, which)
 
     def take_before(self, item_id: int, which: Callable[[AsyncIssue], Mask | None]) -> list[AsyncIssue]:
-        """Remove the operations that `which` selects from items before `item_id`; the caller completes them."""
+        """Remove and return the operations that `which` selects from items issued before `item_id`.
+
+        The caller must complete them.
+        """
         taken: list[AsyncIssue] = []
         for earlier in self._items:
             if earlier.item_id >= item_id:
@@ -166,13 +173,13 @@ class Engine:
         return taken
 
     def _take(self, item: AsyncIssue, which: Mask) -> AsyncIssue:
-        """Move operations of an item into a separate item, which the caller completes."""
+        """Move the operations `which` of an item into a separate item, which the caller must complete."""
         taken = item.part(which)
         item.keep(~which)
         return taken
 
     def complete_some(self, completes: Callable[[Item], Mask | None]) -> None:
-        """Complete, in the order of issue, the operations that `completes` selects."""
+        """Complete, in the order of issue, the outstanding operations that `completes` selects in each item."""
         self.complete_before(self._issued + 1, completes)
         self._clean()
 

@@ -23,14 +23,14 @@ COPY: Final = GroupKind(
     wait="cp.async.wait_group, then bar.sync (__syncthreads) for the other readers",
 )
 
-_ENOUGH: Final = 64  # least number of recorded arrivals above which `_settle` is called
+_ENOUGH: Final = 64  # minimum number of recorded mbarrier arrivals before `_settle` is called
 
 
 class Arrival(NamedTuple):
-    """Arrival of threads at an mbarrier, triggered when their first `behind` operations had completed.
+    """Arrival of threads at an mbarrier, triggered when their operations up to number `behind` had completed.
 
-    If a thread observes completion of the phase, these operations are known to be complete. `Groups.noted` numbers the
-    operations.
+    A thread that observes completion of the phase can rely on completion of these operations. `Groups.noted` numbers
+    the operations.
     """
 
     mbarrier: Mbarrier
@@ -43,17 +43,17 @@ class Arrival(NamedTuple):
 class Groups:
     """Async-groups of one kind, for every thread of a wave, `[warps, 32]`.
 
-    `open`: number of the thread's current group, which receives its operations. Groups below `done` have been waited
-    for; groups below `read` have been waited for as far as reading their sources. All operations belong to groups below
-    `issued`; `issued_at` is the pc of the last one. `count`: number of operations issued by all threads. `noted`:
-    number of the thread's last operation. `_seen`: number of the last operation whose completion a wait at an mbarrier
-    observed. `_arrivals`: arrivals that waits may still observe.
+    `open`: number of the thread's open group, to which its next operations belong. The thread has waited for the groups
+    with numbers below `done`, and for the source reads of the groups below `read`. All its operations belong to groups
+    below `issued`; `issued_at` is the pc of its last operation. `count`: number of the last issue, over all threads.
+    `noted`: `count` at the thread's last operation. `_seen`: like `noted`, for the last operation whose completion a
+    wait at an mbarrier observed. `_arrivals`: mbarrier arrivals whose phases no wait has yet observed as complete.
     """
 
     __slots__ = ("_arrivals", "_enough", "_seen", "count", "done", "issued", "issued_at", "noted", "open", "read")
 
     def __init__(self, height: int) -> None:
-        """Start with empty groups for `height` warps."""
+        """Start with empty async-groups for the threads of `height` warps."""
         self.open: IntArray = np.zeros((height, WARP), np.int64)
         self.done: IntArray = np.zeros((height, WARP), np.int64)
         self.read: IntArray = np.zeros((height, WARP), np.int64)
@@ -67,7 +67,7 @@ class Groups:
         self._enough = _ENOUGH
 
     def note(self, warps: IntArray, lanes: IntArray, pc: int) -> IntArray:
-        """Record one operation of each given thread; return the number of each thread's open group."""
+        """Record one operation of each thread (`warps`, `lanes`); return the number of each thread's open group."""
         places = warps * WARP + lanes
         numbers: IntArray = self.open.take(places)
         self.count += 1
@@ -83,12 +83,15 @@ class Groups:
             self._enough = max(_ENOUGH, 2 * len(self._arrivals))
 
     def unseen(self, *, reads: bool) -> Mask:
-        """Return the threads with operations whose completion no wait, for groups or at an mbarrier, has observed."""
+        """Return which threads have operations whose completion no wait, for async-groups or at an mbarrier, observed.
+
+        With `reads`, a wait for the source reads of an async-group suffices.
+        """
         self._settle()
         return (self.issued > (self.read if reads else self.done)) & (self.noted > self._seen)
 
     def _settle(self) -> None:
-        """Drop the arrivals whose phase completion a wait has observed; record their operations in `_seen`."""
+        """Drop mbarrier arrivals whose phase a wait has observed as complete; record their operations in `_seen`."""
         kept = []
         for arrival in self._arrivals:
             mbarrier, phase, warps, lanes, behind = arrival
@@ -99,11 +102,14 @@ class Groups:
         self._arrivals = kept
 
     def commit(self, warps: IntArray, masks: Mask) -> None:
-        """Close the current group of each thread in `masks`, which has a row for each of `warps`."""
+        """Commit the open async-group of each thread in `masks`, which has a row for each of `warps`."""
         self.open[warps] += masks
 
     def wait(self, warps: IntArray, masks: Mask, latest: int, *, reads: bool) -> None:
-        """Mark all groups of the threads, except the `latest` most recent ones, as waited for."""
+        """Mark committed groups of the threads, except the `latest` most recent ones, as waited for.
+
+        With `reads`, mark only their source reads.
+        """
         known = self.read if reads else self.done
         known[warps] = np.where(masks, np.maximum(known[warps], self.open[warps] - latest), known[warps])
         if not reads:

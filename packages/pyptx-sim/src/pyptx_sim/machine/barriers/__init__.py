@@ -1,1 +1,1 @@
-"""CTA barriers, cluster barriers and mbarriers."""
+"""Named barriers of CTAs, and mbarriers."""

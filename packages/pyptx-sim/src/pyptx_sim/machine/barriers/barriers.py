@@ -1,4 +1,4 @@
-"""CTA barriers and the cluster barrier. Manual: "bar, barrier", "barrier.cluster"."""
+"""Named barriers of CTAs. Manual: "bar, barrier"."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 # Number of named barriers of each CTA.
 PER_CTA = 16
-# In observer events, the barrier with key k has the place -(_NAMED + k), below the places of cluster barriers.
+# Events denote a barrier by a negative number: -(_NAMED + key); the numbers of cluster barriers are higher.
 _NAMED = 1 << 30
 
 
 class Reduction(Protocol):
-    """Result of a barrier with a reduction, written when the phase completes."""
+    """Writer of the result of a barrier with a reduction, called when the phase completes."""
 
     def finish(self, wave: Wave, lanes: Lanes, counts: IntArray, totals: IntArray) -> None:
-        """Write the result for `lanes`, from two counts per lane, `[rows, 32]`.
+        """Write the result of the reduction to `lanes`.
 
-        `counts`: threads whose predicate is true; `totals`: participating threads.
+        `counts`, `[rows, 32]`: number of threads whose predicate is true; `totals`: number of participating threads.
         """
         ...
 
@@ -35,21 +35,21 @@ class Reduction(Protocol):
 class Barriers:
     """The sixteen named barriers of each CTA of a wave.
 
-    Arrivals are counted in lanes. The hardware counts warps, so lanes that exited or were never launched count as well.
-    They count once for each arrival of the warp's other lanes, even if those arrive in several splits. `bar.arrive`
-    releases earlier accesses of its threads and does not acquire.
+    Arrivals are counted in lanes. The hardware counts warps, so lanes that exited or were never launched count as well:
+    once for each arrival of the warp's other lanes, even if the latter arrive in several warp splits. `bar.arrive`
+    releases earlier accesses of its threads and does not acquire. A barrier's key is unique in the wave.
     """
 
     __slots__ = ("_came", "_came_apart", "_need", "_need_at", "_rounds", "_wave", "reductions")
 
     def __init__(self, ctas: int) -> None:
         """Start without arrivals at any barrier."""
-        self._need = np.zeros(ctas * PER_CTA, np.int64)  # thread count by barrier; 0: every live warp of the CTA
-        self._need_at: dict[int, tuple[int, int]] = {}  # by barrier: thread count of the phase's first arrival, its pc
-        self._rounds = np.zeros(ctas * PER_CTA, np.int64)  # number of completed phases of each barrier
-        self._came: dict[int, IntArray] = {}  # by barrier: arrivals by bar.arrive of each lane, `[warps, 32]`
-        self._came_apart = False  # whether a warp has ever arrived without some of its live lanes
-        self.reductions: dict[int, Reduction] = {}  # by pc
+        self._need = np.zeros(ctas * PER_CTA, np.int64)  # by key: thread count; 0: all live warps of the CTA
+        self._need_at: dict[int, tuple[int, int]] = {}  # by key: thread count, pc of the phase's first arrival
+        self._rounds = np.zeros(ctas * PER_CTA, np.int64)  # number of completed phases by key
+        self._came: dict[int, IntArray] = {}  # by key: bar.arrive count of each lane, `[warps, 32]`
+        self._came_apart = False  # whether a warp has ever arrived without all of its live lanes
+        self.reductions: dict[int, Reduction] = {}  # by pc of the barrier instruction
         self._wave: Wave
 
     def attach(self, wave: Wave) -> None:
@@ -66,7 +66,7 @@ class Barriers:
         return keys
 
     def _weights(self, ids: IntArray, keys: IntArray) -> IntArray:
-        """Return the number of arrivals that each warp split adds to its barrier if splits arrive in order of `ids`."""
+        """Return how many arrivals (lanes) each warp split adds to its barrier if splits arrive in order of `ids`."""
         splits, live = self._wave.splits, self._wave.live
         warps, masks = splits.warp[ids], splits.mask[ids]
         weights = np.full(len(ids), WARP, np.int64)
@@ -82,13 +82,13 @@ class Barriers:
         return weights
 
     def _warps_of(self, key: int) -> slice:
-        """Return the warps of the CTA whose barrier has this key."""
+        """Return the range of warps, in the wave, of the CTA whose barrier has this key."""
         count = self._wave.geometry.launch.warps_per_cta
         first = key // PER_CTA * count
         return slice(first, first + count)
 
     def _arrived(self) -> IntArray:
-        """Return the number of arrivals by bar.arrive at each barrier."""
+        """Return, by barrier key, the number of arrivals by `bar.arrive` in the current phase."""
         arrived = np.zeros(len(self._need), np.int64)
         for key, came in self._came.items():
             live = self._wave.live[self._warps_of(key)]
@@ -139,7 +139,7 @@ class Barriers:
             np.add.at(came, rows, lanes)
 
     def _expect(self, keys: IntArray, counts: IntArray | None) -> None:
-        """Record the thread counts of phases; report a count that differs from an earlier one of the same phase."""
+        """Record the thread counts of arrivals; report a mismatch with an earlier arrival of the same phase."""
         if counts is None:
             return
         np.maximum.at(self._need, keys, counts)
@@ -177,7 +177,7 @@ class Barriers:
             self._release(waiting[first], keys[first], left=keys[~first])
 
     def _complete_unawaited(self) -> None:
-        """Complete the barriers whose thread count `bar.arrive` alone reaches; later waits are for the next phase."""
+        """Report and complete barriers that `bar.arrive` alone completes; later waits are for the next phase."""
         if not self._came:
             return
         full = np.flatnonzero((self._need > 0) & (self._arrived() >= self._need))
@@ -198,7 +198,7 @@ class Barriers:
             self._came.pop(key, None)
 
     def _first(self, waiting: IntArray, keys: IntArray, need: IntArray) -> Mask:
-        """Return which warp splits that wait at complete barriers belong to the completing phase."""
+        """Return which of the warp splits `waiting` at complete barriers belong to the completing phase."""
         order = np.lexsort((waiting, self._wave.splits.last_run[waiting], keys))
         sorted_keys = keys[order]
         weights = self._weights(waiting[order], sorted_keys)
@@ -211,7 +211,7 @@ class Barriers:
         return first
 
     def _present(self, waiting: IntArray, keys: IntArray) -> IntArray:
-        """Return the number of arrivals at each barrier, waiting warp splits included."""
+        """Return, by barrier key, the number of arrivals in lanes, including those of waiting warp splits."""
         weights = np.bincount(keys, weights=self._weights(waiting, keys), minlength=len(self._need))
         present: IntArray = weights.astype(np.int64)
         return present + self._arrived() if self._came else present
@@ -223,7 +223,7 @@ class Barriers:
         return np.where(self._need > 0, self._need, everybody)
 
     def _release(self, ids: IntArray, keys: IntArray, *, left: IntArray) -> None:
-        """Resume warp splits at complete barriers; `left` are the keys of splits that wait for the next phase."""
+        """Resume warp splits `ids` at complete barriers; `left`: barrier keys of splits that await the next phase."""
         wave = self._wave
         splits = wave.splits
         sites = splits.site[ids]
@@ -264,7 +264,7 @@ class Barriers:
         reduction.finish(self._wave, Lanes(warps, masks, len(warps), whole=False), counts, totals)
 
     def _check_divergence(self, ids: IntArray, keys: IntArray, sites: IntArray) -> None:
-        """Report barriers at which one warp arrives with two instructions, or which threads exited without reaching."""
+        """Report completed barriers that a warp reached at two instructions, or that exited threads never reached."""
         wave = self._wave
         if not wave.machine.checked:
             return
@@ -288,7 +288,7 @@ class Barriers:
             )
 
     def _check_sites(self, warps: IntArray, keys: IntArray, sites: IntArray) -> None:
-        """Report a warp whose lanes arrive at two `.aligned` instructions; other warps may use another instruction."""
+        """Report a warp whose lanes arrive at different `.aligned` instructions; lanes of different warps may do so."""
         machine = self._wave.machine
         first: dict[int, int] = {}
         for warp, key, site in zip(warps.tolist(), keys.tolist(), sites.tolist(), strict=True):

@@ -14,16 +14,17 @@ if TYPE_CHECKING:
 # Manual: "Contents of the mbarrier object": limit of the expected and pending counts, and of |tx-count|.
 LIMIT = (1 << 20) - 1
 BYTES = 8
-# State returned by `mbarrier.arrive`: the pending count before the arrival in the low bits, the phase above.
+# Layout of the state that `mbarrier.arrive` returns: pending count before the arrival in the low bits, phase above.
 _COUNT_BITS = 20
 
 
 @dataclass(slots=True)
 class Mbarrier:
-    """mbarrier object.
+    """State of one mbarrier object.
 
-    `bytes`: tx-count. `came`: number of arrivals in the current phase. `seen`: the last phase whose completion a wait
-    observed. `completed`: phase and pc of the last complete-tx operation. The pcs appear in messages.
+    `expected`, `pending`: expected and pending arrival count. `bytes`: tx-count. `came`: number of arrivals in the
+    current phase. `seen`: the last phase whose completion a wait observed. `completed`: phase and pc of the last
+    complete-tx operation. `initialized_at`, `completed_at`, `arrivals`: pcs of instructions, for messages.
     """
 
     expected: int
@@ -43,7 +44,7 @@ class Mbarrier:
         return self.pending == 0 and self.bytes == 0
 
     def take(self, count: int, pc: int, *, drops: bool) -> None:
-        """Count arrivals; `drops`: also reduce the expected count of later phases by `count`."""
+        """Record `count` arrivals at instruction `pc`; `drops`: also reduce the expected count of later phases."""
         self.pending -= count
         self.arrivals[pc] += count
         self.came += count
@@ -51,15 +52,15 @@ class Mbarrier:
             self.expected -= count
 
     def state(self) -> int:
-        """Return the state that an arrival would return now."""
+        """Return the state that `mbarrier.arrive` would return now."""
         return self.phase << _COUNT_BITS | self.pending
 
 
 def pending_of(states: np.ndarray[tuple[int, ...], np.dtype[np.uint64]]) -> IntArray:
-    """Return the pending counts in states that arrivals returned."""
+    """Return the pending counts encoded in `states`, results of `mbarrier.arrive`."""
     return (states & np.uint64(LIMIT)).astype(np.int64)
 
 
 def phase_of(state: int) -> int:
-    """Return the phase in a state that an arrival returned."""
+    """Return the phase encoded in `state`, a result of `mbarrier.arrive`."""
     return state >> _COUNT_BITS

@@ -1,7 +1,7 @@
 """mbarrier objects: phases, pending counts and tx-counts. Manual: "mbarrier".
 
-An object is identified by the offset of its eight bytes in the shared arena of the wave. Its contents are opaque, so
-they are stored here and not in the arena.
+An object is identified by the offset of its eight bytes in the wave's shared arena. The contents of an mbarrier are
+opaque to programs, so `Mbarriers` stores them, not the arena.
 """
 
 from __future__ import annotations
@@ -25,15 +25,18 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Mask
 
-# Number of steps after which the wait of a parked split returns false, like the hardware's time limit.
+# Number of scheduler steps after which a suspended (parked) wait returns false, like the hardware's time limit.
 _TIME_LIMIT = 512
-# `key` of a split that tests its mbarrier once more and then continues with either result.
+# `WarpSplits.key` of a warp split that tests its mbarrier once more and then continues with either result.
 GIVES_UP = -3
 
 
 @dataclass(frozen=True, slots=True)
 class Arriving:
-    """Arriving threads, lane `lanes[i]` of `warps[i]`; `signals` collects events for observers, if there are any."""
+    """Threads that arrive at an mbarrier: lane `lanes[i]` of warp `warps[i]`.
+
+    `signals` collects `Signal` events for observers; None without observers.
+    """
 
     warps: IntArray
     lanes: IntArray
@@ -42,7 +45,7 @@ class Arriving:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Last unsuccessful wait of a warp: mbarrier, phase, instruction, and the step of the first attempt."""
+    """Last unsuccessful wait of a warp: mbarrier offset, phase, pc, and scheduler step of the first attempt."""
 
     offset: int
     phase: int
@@ -53,8 +56,9 @@ class Wait:
 class Mbarriers:
     """All mbarriers of a wave.
 
-    `parked`: number of waiting splits. `waits`: last unsuccessful wait of each warp. `in_vain`: number of times, since
-    the last progress, that all runnable warp splits waited and their waits returned false.
+    `parked`: number of warp splits suspended in a wait. `waits`: last unsuccessful wait of each warp. `in_vain`: number
+    of times, since `Wave.progress` last increased, that all runnable warp splits waited and their waits returned false.
+    Offsets are relative to the start of the shared arena.
     """
 
     __slots__ = ("_asked", "_objects", "_wave", "executed", "fresh", "in_vain", "parked", "waits")
@@ -64,10 +68,10 @@ class Mbarriers:
         self._objects: dict[int, Mbarrier] = {}
         self.parked = 0
         self.waits: dict[int, Wait] = {}
-        self.fresh: dict[int, tuple[int, int] | None] = {}  # by warp: last wait, if its mbarrier had completed no phase
-        self.executed: set[int] = set()  # pcs that have signaled any mbarrier
+        self.fresh: dict[int, tuple[int, int] | None] = {}  # by warp: (offset, pc) of a wait before phase 0 completed
+        self.executed: set[int] = set()  # pcs of instructions that have signaled any mbarrier
         self.in_vain = 0
-        self._asked: set[tuple[int, int, int]] = set()  # (warp, mbarrier, phase) of all tests so far
+        self._asked: set[tuple[int, int, int]] = set()  # (warp, mbarrier offset, phase) of all tests so far
         self._wave: Wave
 
     def attach(self, wave: Wave) -> None:
@@ -178,9 +182,9 @@ class Mbarriers:
     ) -> list[int]:
         """Arrive with each count of `counts`, in order; return the mbarrier's state before each arrival.
 
-        `arriving`: the arriving threads, if any; their signals are added to it. `drops`: also reduce the expected count
-        of later phases. `stays`: the phase must not complete. `item_id`: the asynchronous operation that arrives on
-        completion.
+        `arriving`: the arriving threads, if threads arrive; their events are added to its `signals`. `drops`: also
+        reduce the expected count of later phases. `stays`: the phase must not complete. `item_id`: the asynchronous
+        operation whose completion triggers the arrival.
         """
         known = self.find(offset, pc)
         if known is None:
@@ -218,7 +222,7 @@ class Mbarriers:
             self._count(offset, known, count, pc)
 
     def complete(self, offset: int, count: int, pc: int, item_id: int | None = None) -> None:
-        """Decrease the tx-count by `count` bytes (complete-tx); `item_id` is the operation that completed."""
+        """Decrease the tx-count by `count` bytes (complete-tx); `item_id`: the completed asynchronous operation."""
         known = self.find(offset, pc)
         if known is None:
             return
@@ -232,7 +236,7 @@ class Mbarriers:
             self._next_phase(offset, known, pc)
 
     def await_arrivals(self, offset: int, count: int, pc: int) -> None:
-        """Increase the pending count of the current phase by `count`, for arrivals of outstanding operations."""
+        """Increase the pending count of the current phase by `count`, for later arrivals of asynchronous operations."""
         known = self.find(offset, pc)
         if known is None:
             return
@@ -306,7 +310,7 @@ class Mbarriers:
     # --- waiting --------------------------------------------------------------------------------
 
     def test(self, offset: int, phase: int, pc: int, *, parity: bool) -> bool:
-        """Return whether the phase with this parity (`parity`), or with this number (from a state), is complete."""
+        """Return whether phase `phase` is complete; with `parity`, `phase` is a parity, else a phase number."""
         known = self.find(offset, pc)
         if known is None:
             return True  # no phase of an invalid mbarrier completes: do not wait
@@ -326,14 +330,14 @@ class Mbarriers:
         return done
 
     def first_asked(self, warp: int, offset: int) -> bool:
-        """Return whether a warp tests the current phase of an mbarrier for the first time."""
+        """Return whether a warp tests the current phase of an mbarrier for the first time, and record the test."""
         question = (warp, offset, self.phase(offset))
         first = question not in self._asked
         self._asked.add(question)
         return first
 
     def note_seen(self, offset: int, warps: list[int], pc: int) -> None:
-        """Record warps that continue after a wait at an mbarrier; reports name the wait if no phase had completed."""
+        """Record that warps continue after an mbarrier wait; reports mention the wait if no phase had completed."""
         known = self._objects.get(offset)
         if known is not None:
             self.fresh.update(dict.fromkeys(warps, (offset, pc) if known.phase == 0 else None))
@@ -350,7 +354,7 @@ class Mbarriers:
         return known.phase if known is not None else 0
 
     def park(self, ids: IntArray, offsets: IntArray) -> None:
-        """Park warp splits until the phase of their mbarrier completes or the time limit expires."""
+        """Suspend (park) warp splits until the phase of their mbarrier completes or the time limit expires."""
         splits = self._wave.splits
         splits.state[ids] = State.MBARRIER
         splits.key[ids] = offsets
@@ -364,32 +368,32 @@ class Mbarriers:
         self.parked -= len(ids)
 
     def waiting(self) -> IntArray:
-        """Return the warp splits that are parked."""
+        """Return the warp splits that are suspended (parked) in an mbarrier wait."""
         return np.flatnonzero(self._wave.splits.state == State.MBARRIER)
 
     def awaited(self) -> set[int]:
-        """Return the mbarriers that parked warp splits wait for."""
+        """Return the offsets of the mbarriers that suspended (parked) warp splits wait for."""
         return set(self._wave.splits.key[self.waiting()].tolist()) if self.parked else set()
 
     def let_go(self, ids: IntArray) -> bool:
-        """Resume parked warp splits; their waits may return false. Return whether any split was parked."""
+        """Resume the suspended warp splits `ids`; their waits may return false. Return whether `ids` is not empty."""
         self._wake(ids)
         self._wave.splits.key[ids] = GIVES_UP
         return bool(len(ids))
 
     def let_overdue_go(self) -> None:
-        """Resume warp splits that have waited longer than the time limit while other splits ran."""
+        """Resume warp splits that have been suspended longer than the time limit while other splits ran."""
         waiting = self.waiting()
         overdue = self._wave.steps - self._wave.splits.last_run[waiting] > _TIME_LIMIT
         self.let_go(waiting[overdue])
 
     def objects(self) -> Iterable[tuple[int, Mbarrier]]:
-        """Return the valid mbarriers with their offsets."""
+        """Return all initialized mbarriers as pairs (offset, `Mbarrier`)."""
         return self._objects.items()
 
 
 def _note(arriving: Arriving | None, offset: int, phase: int, first: int, behind: int) -> None:
-    """Record that threads `first` to `behind - 1` of `arriving` arrive in a phase."""
+    """Add a `Signal` event: threads `first` to `behind - 1` of `arriving` arrive in `phase`."""
     if arriving is not None and arriving.signals is not None and first < behind:
         warps, masks = by_warp(arriving.warps[first:behind], arriving.lanes[first:behind])
         arriving.signals.append(Signal(offset, phase, warps, masks))

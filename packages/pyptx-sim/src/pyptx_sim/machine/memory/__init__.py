@@ -1,1 +1,1 @@
-"""Memory: arenas of bytes, valid addresses, and memory accesses of instructions."""
+"""Memory: byte arrays (arenas) of the state spaces, valid addresses, and memory accesses of instructions."""

@@ -33,10 +33,10 @@ _BY_UPPER_HALF = {WINDOWS[space] >> 32: space for space in ("shared", "local", "
 
 @dataclass(frozen=True, slots=True)
 class LaneOffsets:
-    """Arena offsets of the lanes with valid accesses.
+    """Arena offsets that an instruction accesses, for the lanes with valid accesses.
 
-    Dense: `offsets` is `[rows|1, 32|1]` for every lane of the step; `positions` and `columns` are None. Sparse: one
-    entry per lane, which is lane `columns[i]` of the step's row `positions[i]`.
+    Dense: `offsets` is `[rows|1, 32|1]`, for every executing lane; `positions` and `columns` are None. Sparse: one
+    entry per lane; `offsets[i]` is of lane `columns[i]` in row (warp) `positions[i]`.
     """
 
     offsets: IntArray
@@ -44,13 +44,13 @@ class LaneOffsets:
     columns: IntArray | None = None
 
     def pick(self, values: Array) -> Array:
-        """Return the entries of a `[rows|1, 32|1]` array for the lanes of these offsets."""
+        """Return the entries of a `[rows|1, 32|1]` array for the lanes that have an offset here."""
         if self.positions is None or self.columns is None:
             return values
         return pick(values, self.positions, self.columns)
 
     def of_threads(self, lanes: Lanes) -> tuple[IntArray, IntArray, IntArray]:
-        """Return one offset per active lane of the step, with the warp and the lane of each offset."""
+        """Return one offset per lane with a valid access, with the warp and the lane of each offset."""
         if self.positions is None or self.columns is None:
             (positions, columns), offsets, shape = lanes.active, self.offsets, (lanes.height, WARP)
             if offsets.shape != shape:
@@ -59,7 +59,7 @@ class LaneOffsets:
         return self.offsets, lanes.warps(self.positions), self.columns
 
     def seen(self, hidden: Mask, values: list[Array], lanes: Lanes) -> tuple[LaneOffsets, list[Array]]:
-        """Return offsets and values of the visible stores; `hidden` masks the others, in the order of `of_threads`."""
+        """Return offsets and `values` of the stores that are not `hidden` (a mask in the order of `of_threads`)."""
         offsets, _, _ = self.of_threads(lanes)
         positions, columns = (
             lanes.active if self.positions is None or self.columns is None else (self.positions, self.columns)
@@ -69,7 +69,7 @@ class LaneOffsets:
         return LaneOffsets(offsets[~hidden], positions[~hidden], columns[~hidden]), [value[~hidden] for value in values]
 
     def spread(self, values: Array, height: int) -> Array:
-        """Return values read at the offsets in lane order; lanes without an offset get zero."""
+        """Return values read at these offsets as `[height, 32]`; lanes without an offset get zero."""
         if self.positions is None or self.columns is None:
             return values
         return spread(values, self.positions, self.columns, height)
@@ -77,12 +77,12 @@ class LaneOffsets:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Access of an instruction: `size` bytes at each address, aligned to their size.
+    """Memory access of an instruction: `size` bytes at each lane's address, which must be a multiple of `size`.
 
-    `strong`: the access is strong. `used`: mask of the read bytes that are used. `alignment`: alignment of the address,
-    if it differs from the size. `order`: ordering of a strong access. `noncoherent`: reads memory that must be
-    read-only. `within`: variable that the addresses are formed from, in a checked run, if known. `rows`: lanes that
-    access the bytes at an address, if it is the address of a matrix row.
+    `strong`: the access is strong. `used`: mask of the read bytes that the program uses. `alignment`: required
+    alignment, if it differs from the size. `order`: memory ordering of a strong access. `noncoherent`: the access reads
+    memory that must be read-only. `within`: variable that the addresses are formed from, in a checked run, if known.
+    `rows`: lanes that access the bytes at an address, if addresses are of matrix rows (`ldmatrix`).
     """
 
     kind: AccessKind
@@ -96,9 +96,9 @@ class Access:
     rows: RowLanes | None = None
 
     def places(self, wave: Wave, lanes: Lanes, memory: SpaceMemory, addresses: IntArray) -> LaneOffsets | None:
-        """Return the offsets that the lanes access; None if no access is valid.
+        """Return the arena offsets that the lanes access at `addresses`; None if no access is valid.
 
-        Faults become findings in a checked run, and their lanes are left out; otherwise they raise MemoryFault.
+        A checked run reports invalid accesses as findings and omits their lanes; other runs raise MemoryFault.
         """
         checked = wave.machine.checked
         uniform_read = addresses.size == 1 and self.kind == "read" and not checked
@@ -126,7 +126,7 @@ class Access:
         return not low_bits or not int(np.bitwise_or.reduce(addresses, axis=None)) & low_bits
 
     def _report(self, wave: Wave, lanes: Lanes, memory: SpaceMemory, picked: IntArray) -> Mask:
-        """Report the faults among the addresses `picked`, one per active lane; return which addresses are valid."""
+        """Report invalid addresses in `picked`, one per active lane; return a mask of the valid addresses."""
         alignment = self.alignment or self.size
         outside = memory.outside(picked, self.size)
         misaligned = (picked & (alignment - 1)) != 0
@@ -202,7 +202,7 @@ class Access:
             return memory.arena.gather(places.offsets, dtype, count)
 
     def hidden(self, wave: Wave, lanes: Lanes, memory: SpaceMemory, places: LaneOffsets) -> Mask | None:
-        """Return which of the next stores (ordered as in `of_threads`) no read ever sees (weak memory); None: none."""
+        """Return which stores, ordered as in `of_threads`, will be invisible to all reads (weak memory); None: none."""
         past = wave.machine.past
         if past is None or not memory.observed:
             return None
@@ -210,7 +210,7 @@ class Access:
         return past.place(memory.space, offsets, self.size, warps, columns)
 
     def check_initialized(self, wave: Wave, lanes: Lanes, memory: SpaceMemory, places: LaneOffsets) -> None:
-        """Report undefined bytes among the bytes that are read and used."""
+        """Report a read of undefined bytes that the program uses."""
         arena = memory.arena
         if self.used == ALL_BYTES:
             known = arena.written(places.offsets, self.size)
@@ -222,7 +222,7 @@ class Access:
     def report_undefined(
         self, wave: Wave, lanes: Lanes, memory: SpaceMemory, places: LaneOffsets, missing: Mask
     ) -> None:
-        """Report a read of undefined bytes at the offsets in `missing`."""
+        """Report a read of undefined bytes; `missing` masks the offsets in `places` with undefined bytes."""
         origin = self.origin(wave, lanes, memory, places, missing)
         if places.positions is None:
             missing = np.broadcast_to(missing, (lanes.height, WARP))
@@ -241,7 +241,7 @@ class Access:
         )
 
     def origin(self, wave: Wave, lanes: Lanes, memory: SpaceMemory, places: LaneOffsets, missing: Mask) -> Origin:
-        """Return the origin of the undefined bytes at the first offset in `missing`."""
+        """Return the origin of the undefined bytes at the first offset that the mask `missing` selects."""
         if places.positions is None or places.columns is None:
             shape = (lanes.height, WARP)
             row, lane = (int(part[0]) for part in np.nonzero(np.broadcast_to(missing, shape)))
@@ -254,7 +254,7 @@ class Access:
             return stored
         warp = int(lanes.warps(np.array([row]))[0])
         why = why_early(wave, warp) if memory.space == "shared" else None
-        # With a `used_bytes_mask` pragma, the bytes in the mask are used: they are not padding.
+        # A `used_bytes_mask` pragma states which bytes the program uses: such bytes are not padding.
         copied = memory.space == "local" and self.used == ALL_BYTES
         padding = copied and memory.arena.defines_some(offset, self.size)
         return Origin(
@@ -290,9 +290,9 @@ def fault(
 def by_space(
     wave: Wave, lanes: Lanes, addresses: IntArray, *, shared: bool = False
 ) -> Iterator[tuple[SpaceMemory, Lanes, IntArray]]:
-    """Yield the memory, the lanes and the relative addresses of each state space among generic addresses.
+    """Yield, per state space: its memory, the lanes whose generic addresses are in it, and their addresses in it.
 
-    `shared`: the instruction uses the lower half of the address as a shared address.
+    `shared`: the instruction uses the lower half of a generic address as a shared address.
     """
     known = addresses if lanes.mask is None or addresses.size == 1 else pick(addresses, *lanes.active)
     low, high = int(known.min()), int(known.max())

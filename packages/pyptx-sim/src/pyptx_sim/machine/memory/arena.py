@@ -1,4 +1,4 @@
-"""Storage of one state space: flat bytes with typed views."""
+"""Storage of one state space: a flat byte array with typed views."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Array
     from pyptx_sim.types import DType
 
-# Accesses read or write units of a power of two bytes up to this size; no instruction accesses more than two units.
+# Accesses read or write aligned units whose size in bytes is a power of two up to this size; no instruction accesses
+# more than two units.
 _UNIT = 16
 _CLEARED = 1 << 22  # bytes; up to this size, zeroing is faster than allocating zero pages
 
 
 class Arena:
-    """Bytes of a state space. Offsets are flat; the caller has checked bounds and alignment.
+    """Byte array of a state space, for all CTAs or threads of a wave. Callers check bounds and alignment of offsets.
 
     `defined`, if tracked, has a set bit for each defined bit of the memory.
     """
@@ -35,7 +36,7 @@ class Arena:
     __slots__ = ("_origin_of", "_origins", "_shadow", "_views", "data")
 
     def __init__(self, size: int, *, track: bool) -> None:
-        """Allocate `size` zero bytes, rounded up to whole units."""
+        """Allocate `size` zero bytes, rounded up to a multiple of 16; `track`: track which bits are defined."""
         rounded = max(-(-size // _UNIT), 1) * _UNIT
         self.data: NDArray[np.uint8] = np.zeros(rounded, np.uint8)
         self._shadow = Arena(size, track=False) if track else None
@@ -44,7 +45,7 @@ class Arena:
         self._origin_of: NDArray[np.int32] | None = None  # per four bytes: 1 + index in `_origins`, 0 for none
 
     def clear(self) -> None:
-        """Clear all contents. Large memory gets fresh zero pages, which cost nothing until they are accessed."""
+        """Make all bytes zero and undefined. A large arena gets fresh zero pages, which are free until accessed."""
         if len(self.data) <= _CLEARED:
             self.data[:] = 0
         else:
@@ -76,7 +77,7 @@ class Arena:
         return None if self._shadow is None else self._shadow.units(size)
 
     def chunks(self, index: IntArray) -> Array:
-        """Return copies of 16-byte units, indexed from the start of the arena."""
+        """Return copies of 16-byte units, by index: byte offset / 16."""
         return self.units(_UNIT).take(index)
 
     def gather(self, offsets: IntArray, dtype: DType, count: int) -> list[Array]:
@@ -114,18 +115,18 @@ class Arena:
             self.units(unit)[index + part if part else index] = word
 
     def take(self, index: IntArray, dtype: DType) -> Array:
-        """Return copies of elements of a dtype, indexed from the start of the arena."""
+        """Return copies of elements of `dtype`, by index: byte offset / element size."""
         return self.data.view(dtype).take(index)
 
     def put(self, index: IntArray, values: Array) -> None:
-        """Write elements, indexed from the start of the arena, and mark them as defined."""
+        """Write elements, by index (byte offset / element size), and mark them as defined."""
         self.data.view(values.dtype)[index] = values
         self._mark_elements(index, values.dtype)
 
     def update(self, index: IntArray, how: Update, values: Array, origin: Origin | None = None) -> None:
-        """Update the element at each index, from the start of the arena, with its value, one update after the other.
+        """Perform atomic updates one after the other: `how` combines the element at `index[i]` with `values[i]`.
 
-        `origin`: origin of undefined bits in the results.
+        An index is byte offset / element size. `origin`: origin of undefined bits in the results.
         """
         apply(self.data.view(values.dtype), index, how, values, values)
         self.keep(index, how, values, values, origin)
@@ -133,9 +134,9 @@ class Arena:
     def keep(
         self, index: IntArray, how: Update, values: Array, second: Array, origin: Origin | None = None
     ) -> Array | None:
-        """Record the undefined bits of elements that have just been updated, one update after the other.
+        """Record the undefined bits of elements after atomic updates (`how`, `values`, `second`) of their contents.
 
-        Return the undefined bits that each update found (128-bit elements: as `paired_bits`); None if there are none.
+        Return the undefined bits of each old value (128-bit elements: as `paired_bits`); None if there are none.
         """
         if self._shadow is None:
             return None
@@ -153,7 +154,7 @@ class Arena:
             self._shadow.data.view(dtype)[index] = all_defined(dtype)
 
     def undefined_elements(self, index: IntArray, dtype: DType) -> NDArray[np.uint8] | None:
-        """Return the undefined bits of elements, `[len(index), bytes of one]`; None if there are none."""
+        """Return the undefined bits of elements as bytes, `[len(index), element size]`; None if there are none."""
         if self._shadow is None:
             return None
         known = self._shadow.data.view(dtype).take(index)
@@ -164,7 +165,7 @@ class Arena:
         return ~known.view(np.uint8).reshape(-1, dtype.itemsize)
 
     def leave_elements(self, index: IntArray, bits: NDArray[np.uint8], origin: Origin) -> None:
-        """Mark `bits` of elements just written as undefined, and record their origin.
+        """Mark `bits` of elements just written as undefined, and record `origin` as their origin.
 
         `bits` has the format of `undefined_elements`.
         """
@@ -187,7 +188,7 @@ class Arena:
 
     @contextmanager
     def holding(self, before: Mapping[int, bytes]) -> Iterator[None]:
-        """Replace the bytes at the offsets in `before` during the body of the `with` statement."""
+        """Replace bytes, given as `{offset: bytes}` in `before`, during the body of the `with` statement."""
         now = {start: self.bytes_at(start, len(values)) for start, values in before.items()}
         try:
             for start, values in before.items():
@@ -198,12 +199,12 @@ class Arena:
                 self.data[start : start + len(values)] = np.frombuffer(values, np.uint8)
 
     def copy(self, targets: IntArray, source: Arena, sources: IntArray, size: int) -> None:
-        """Copy `size` bytes (a power of two up to 16, also the alignment) from each `sources[i]` to `targets[i]`."""
+        """Copy `size` bytes (a power of two up to 16) from each `sources[i]` to `targets[i]`, multiples of `size`."""
         shift = size.bit_length() - 1
         self.units(size)[targets >> shift] = source.units(size).take(sources >> shift)
 
     def copy_part(self, targets: IntArray, source: Arena, sources: IntArray, size: int, used: IntArray) -> None:
-        """Copy `used[i]` bytes from `sources[i]` to `targets[i]`, and set the rest of `size` bytes there to zero."""
+        """Copy `used[i]` bytes from `sources[i]` to `targets[i]`; set the rest of `size` bytes at the target to 0."""
         step = np.arange(size)
         inside = step < used[:, None]
         values = source.data[np.where(inside, sources[:, None] + step, 0)]
@@ -251,14 +252,14 @@ class Arena:
         return known
 
     def written_in(self, offsets: IntArray, positions: list[int]) -> NDArray[np.bool_] | None:
-        """Return for each offset whether the bytes at the distances `positions` are defined; None if untracked."""
+        """Return for each offset whether the bytes at offset + `positions` are all defined; None if untracked."""
         if self._shadow is None:
             return None
         bytes_used = self._shadow.data[offsets[..., None] + np.array(positions, np.int64)]
         return np.asarray((bytes_used == 0xFF).all(axis=-1))
 
     def defines_some(self, start: int, size: int) -> bool:
-        """Return whether any of `size` bytes at an offset is defined, at least in part."""
+        """Return whether any bit of the `size` bytes at offset `start` is defined."""
         return self._shadow is None or bool(self._shadow.data[start : start + size].any())
 
     def undefined(self, offsets: IntArray, dtype: DType, count: int) -> list[Array] | None:
@@ -275,7 +276,7 @@ class Arena:
     def leave(self, offsets: IntArray, size: int, bits: list[Array], origin: Origin) -> None:
         """Mark `bits` of the `size` bytes just written at each offset as undefined, and record their origin.
 
-        Bits of half the size are those of 128-bit registers (`paired_bits`).
+        If `bits` has half that size, it is the compressed form for 128-bit registers (`paired_bits`).
         """
         if self._shadow is None:
             return
@@ -294,6 +295,6 @@ class Arena:
             self._origin_of[(offsets + behind) >> 2] = self._origins.index(origin) + 1
 
     def origin(self, offset: int) -> Origin | None:
-        """Return the origin of the undefined bits at an offset; None if the bytes were never written."""
+        """Return the recorded origin of undefined bits at an offset; None if the bytes were never written."""
         number = 0 if self._origin_of is None else int(self._origin_of[offset >> 2])
         return self._origins[number - 1] if number else None

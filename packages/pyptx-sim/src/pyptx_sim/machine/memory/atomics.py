@@ -1,4 +1,4 @@
-"""Atomic updates of many lanes at once, with the result of updates in lane order.
+"""Atomic updates of many lanes in a few array operations; the result is that of sequential updates in lane order.
 
 Manual: "atom", "red".
 """
@@ -22,11 +22,12 @@ if TYPE_CHECKING:
     from pyptx_sim.numerics.formats import Half
     from pyptx_sim.types import DType
 
-# Function from the old values, the operands and the second operands to the new values; all arrays have one dtype.
+# Function of atomic operations: from arrays of old values, operands and second operands (`cas`) to the new values; all
+# arrays have one dtype.
 Combine: TypeAlias = Callable[[Array, Array, Array], Array]
 
-# Up to this many lanes at one address are combined in rounds of distinct addresses; above, a loop over addresses is
-# faster.
+# If at most this many lanes update one address, rounds of updates of distinct addresses are faster than a loop over
+# addresses.
 _ROUNDS = 64
 
 
@@ -41,14 +42,14 @@ def _keeps_whole(defined: Array, _: Array, __: Array) -> Array:
 
 
 def _keeps_below(defined: Array, _: Array, __: Array) -> Array:
-    """Return the bits below the lowest undefined bit, because carries propagate upwards."""
+    """Return the defined bits of a sum: the bits below the lowest undefined one, because carries propagate upwards."""
     below: Array = defined & ~(defined + defined.dtype.type(1))
     return below
 
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """Atomic operation: `combine` for lanes at distinct addresses; `ufunc`, if any, accumulates updates of one address.
+    """Atomic operation: `combine` updates distinct addresses; `ufunc`, if any, accumulates updates of one address.
 
     `finish` converts results of `ufunc` to those of `combine`. `keeps` returns the defined bits of the result, from the
     defined bits of the old value and the operands, all as unsigned integers.
@@ -76,7 +77,7 @@ def _decrement(old: Array, bound: Array, _: Array) -> Array:
 
 
 def _in_half(half: Half, core: Callable[..., Array]) -> Update:
-    """Return the update of 16-bit floats that computes with widened values and rounds once."""
+    """Return the `Update` of 16-bit floats that applies `core` to widened values and rounds once."""
 
     def combine(old: Array, value: Array, _: Array) -> Array:
         return half.narrow(core(half.widen(old), half.widen(value)))
@@ -121,7 +122,7 @@ GLOBAL_F32_ADD = Update(_add_flushing)
 
 
 def apply(memory: Array, index: IntArray, update: Update, value: Array, second: Array) -> Array:
-    """Update `memory` at each entry of `index`, in order; return the old value that each update found."""
+    """Update the elements of `memory` at `index`, in order; return each element's value before its update."""
     order = np.argsort(index, kind="stable")
     ordered = index[order]
     leads = np.ones(len(index), np.bool_)
@@ -141,7 +142,7 @@ def apply(memory: Array, index: IntArray, update: Update, value: Array, second: 
 def _by_address(
     memory: Array, index: IntArray, order: IntArray, starts: IntArray, update: Update, value: Array
 ) -> Array:
-    """Accumulate the whole series of updates of each address at once."""
+    """Perform all updates of one address at once, address by address, with `ufunc.accumulate`."""
     old = np.empty(len(index), memory.dtype)
     for series in np.split(order, starts[1:]):
         at = index[series[0]]

@@ -1,4 +1,4 @@
-"""Allocations of the global space: arguments, module variables and the heap, with red zones between them."""
+"""Allocations in global memory: arguments, module variables and the heap, with red zones between them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 _SIZES: Final = (1, 2, 4, 8, 16)  # element sizes in bytes
-_NEAR: Final = 64  # maximum distance of a negative index, in elements before an array
+_NEAR: Final = 64  # most elements before an array that count as a negative index into it
 
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
     """Allocation: bytes `[start, end)` and the user's name for it; `shown`: the host can read its final contents.
 
-    `parts`: the user's arrays in it, if there are several; they may overlap.
+    `parts`: the user's arrays in the allocation, if there are several; they may overlap.
     """
 
     start: int
@@ -32,7 +32,7 @@ class Buffer:
     parts: tuple[Buffer, ...] = ()
 
     def place(self, offset: int) -> str:
-        """Return the position of a byte in each array that contains it."""
+        """Return, for messages, the position of a byte in each array that contains the byte: `x+4 (y+0)`."""
         first, *others = [part for part in self.parts if part.start <= offset < part.end] or [self]
         more = "".join(f" ({part.name}+{offset - part.start})" for part in others)
         return f"{first.name}+{offset - first.start}{more}"
@@ -49,7 +49,7 @@ class Buffers:
     __slots__ = ("_buffers", "_ends", "_last", "_starts")
 
     def __init__(self, buffers: list[Buffer]) -> None:
-        """Register the first allocations, which must not overlap."""
+        """Start with the allocations `buffers`, which must not overlap."""
         self._set(sorted(buffers, key=lambda buffer: buffer.start))
 
     def _set(self, buffers: list[Buffer]) -> None:
@@ -95,7 +95,7 @@ class Buffers:
         return np.array([buffer.shown for buffer in self._buffers], np.bool_)[index]
 
     def describe(self, offset: int) -> str:
-        """Return a symbolic address for `offset`, or its distance from the nearest allocation."""
+        """Return a symbolic address (`x+4`) for `offset`, or its distance from the nearest allocation."""
         found = self.at(offset)
         if found is not None and offset < found.end:
             return found.place(offset)
@@ -113,7 +113,10 @@ class Buffers:
         return "no memory is allocated"
 
     def _wrapped(self, offset: int) -> str | None:
-        """Return the element before an array that a negative index, zero-extended as u32, would access; else None."""
+        """Describe `offset` as an array element with a negative 32-bit index that was zero-extended to 64 bits.
+
+        None if the offset is not near such an element of any array.
+        """
         for size in _SIZES:
             low = offset - (size << 32)
             buffer = next((each for each in self._buffers if 0 < each.start - low <= _NEAR * size), None)

@@ -18,7 +18,7 @@ ROOT = 0
 
 
 class Call(Protocol):
-    """Call instruction of a frame: its pc, the block after the call, and the action when lanes return from the call."""
+    """Call instruction of a frame: its pc, the basic block after the call, and `finish`, called when lanes return."""
 
     @property
     def pc(self) -> int:
@@ -27,17 +27,17 @@ class Call(Protocol):
 
     @property
     def return_block(self) -> int:
-        """The block after the call."""
+        """Index of the basic block after the call."""
         ...
 
     def finish(self, wave: Wave, lanes: Lanes, frame: Frame) -> None:
-        """Set the return values for `lanes`, and restore the caller's frame and the saved registers."""
+        """Copy the return values to the caller for `lanes`, and restore the caller's frame and saved registers."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """Saved value of a caller's register, and its undefined bits."""
+    """Value and undefined bits of a caller's register, saved during a call."""
 
     value: Array | None
     undefined: Undefined | None
@@ -45,7 +45,10 @@ class Saved:
 
 @dataclass(slots=True)
 class Frame:
-    """One activation, shared by all lanes that called together. `remaining`: lanes that have not returned."""
+    """Activation of a function, shared by all lanes that called it together.
+
+    `parent`: number of the caller's frame. `remaining`: number of lanes that have not returned.
+    """
 
     call: Call
     callee: str
@@ -55,18 +58,21 @@ class Frame:
 
 
 class Frames:
-    """All activations of a wave, by number; 0 is the entry's."""
+    """All activations of functions in a wave, by number; number 0 is the activation of the kernel entry."""
 
     __slots__ = ("_frames", "_interned", "_next")
 
     def __init__(self) -> None:
-        """Start with the activation of the entry only."""
+        """Start with only the activation of the kernel entry."""
         self._frames: dict[int, Frame] = {}
         self._interned: dict[tuple[int, str, int], int] = {}
         self._next = ROOT + 1
 
     def push(self, call: Call, callee: str, parent: int, lanes: int, saved: dict[int, Saved]) -> int:
-        """Return the number of a call's frame; calls without saved registers share one, to let warp splits merge."""
+        """Return the number of the frame for a call by `lanes` lanes.
+
+        Equal calls without saved registers share a frame, so that warp splits in the callee can merge.
+        """
         key = (call.pc, callee, parent)
         known = self._interned.get(key)
         if known is not None and not saved:
@@ -84,7 +90,7 @@ class Frames:
         return self._frames[number]
 
     def leave(self, number: int, lanes: int) -> None:
-        """Record that lanes have left a frame; the last lane frees the frame."""
+        """Record that `lanes` lanes have left frame `number`; free it if no lane remains in it."""
         frame = self._frames[number]
         frame.remaining -= lanes
         if frame.remaining > 0:
@@ -93,7 +99,7 @@ class Frames:
         self._interned.pop((frame.call.pc, frame.callee, frame.parent), None)
 
     def unwind(self, splits: WarpSplits, ids: IntArray) -> None:
-        """Record that warp splits `ids` exit inside their frames."""
+        """Record that warp splits `ids` exit inside functions: their lanes leave all frames up to the kernel entry."""
         for split in ids[splits.frame[ids] != ROOT].tolist():
             lanes = int(np.count_nonzero(splits.mask[split]))
             number = int(splits.frame[split])

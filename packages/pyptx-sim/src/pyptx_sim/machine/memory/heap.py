@@ -1,4 +1,4 @@
-"""Device heap: `malloc` and `free` of a kernel, in the global space."""
+"""Device heap in global memory, for `malloc` and `free` in kernels."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyptx_sim.program.layout import aligned
 if TYPE_CHECKING:
     from pyptx_sim.machine.memory.buffers import Buffers
 
-# Unused bytes after every block, and the alignment that malloc guarantees.
+# _GAP: unused bytes after every allocated block. _ALIGNMENT: alignment in bytes that malloc guarantees.
 _GAP = 64
 _ALIGNMENT = 16
 
@@ -21,7 +21,7 @@ class Heap:
     __slots__ = ("_blocks", "_buffers", "_end", "_next")
 
     def __init__(self, start: int, end: int, buffers: Buffers) -> None:
-        """Start empty; register every block with `buffers`, which check the bounds of accesses."""
+        """Start empty; `buffers`, which checks the bounds of accesses, receives every allocated block."""
         self._next = start
         self._end = end
         self._buffers = buffers
@@ -39,7 +39,7 @@ class Heap:
         return start
 
     def release(self, start: int) -> bool:
-        """Free the block at `start`; return False if there is none."""
+        """Free the allocated block at offset `start`; return False if no block starts there."""
         block = self._blocks.pop(start, None)
         if block is None:
             return False

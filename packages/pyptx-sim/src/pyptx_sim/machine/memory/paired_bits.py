@@ -1,6 +1,7 @@
-"""Undefined bits of 128-bit values as 64-bit words: each bit represents two adjacent bits.
+"""Undefined bits of 128-bit values as 64-bit words: each bit of a word represents two adjacent bits of the value.
 
-All registers thus use one integer type, and an undefined bit makes at most one other bit undefined.
+The undefined bits of every register thus fit a NumPy integer; a defined bit next to an undefined one counts as
+undefined.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["apart", "paired"]
 
-# Compaction of the even bits of a word: distance that bits move in each step, and mask of the bits that remain.
+# Steps that compact the even bits of a 64-bit word into 32 bits: shift distance, and mask of the bits that remain.
 _STEPS: Final = tuple(
     (np.uint64(step), np.uint64(mask))
     for step, mask in (
@@ -31,12 +32,12 @@ _HALF: Final = np.uint64(32)
 
 
 def paired(low: Array, high: Array) -> Array:
-    """Return the undefined bits of a low and a high 64-bit half as one word."""
+    """Return the undefined bits of 128-bit values, given as low and high 64-bit halves, as one 64-bit word each."""
     return np.asarray(_closed(low) | (_closed(high) << _HALF))
 
 
 def apart(bits: Array) -> tuple[Array, Array]:
-    """Return the undefined bits of both 64-bit halves of 128-bit values, the low half first."""
+    """Return the words of `paired` as the undefined bits of both 64-bit halves, the low half first."""
     return _opened(bits & _STEPS[-1][1]), _opened(bits >> _HALF)
 
 

@@ -1,7 +1,7 @@
 """Lanes that access the rows of matrices in warp-wide loads and stores: `ldmatrix`, `stmatrix`.
 
-One lane provides the address of a row of 16 bytes. Other lanes access it: each lane accesses the elements of its own
-fragment. Manual: "Warp-level matrix load instruction: ldmatrix": a group of four threads loads an entire row.
+One lane provides the address of a row of 16 bytes. Other lanes access the row: each lane accesses the elements of its
+own fragment. Manual: "Warp-level matrix load instruction: ldmatrix": a group of four threads loads an entire row.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ROW = 16
 
 @dataclass(frozen=True, eq=False)
 class RowLanes:
-    """Lanes that access each byte of the rows of a matrix: `holders[row, byte, lane]` is true if the lane does.
+    """Lanes that access each byte of a matrix: `holders[row, byte, lane]` is true if the lane accesses the byte.
 
     Lane i provides the address of row i of the vertically stacked matrices.
     """
@@ -37,9 +37,9 @@ class RowLanes:
     _masks: dict[int, NDArray[np.int32]] = field(default_factory=dict)
 
     def masks(self, lanes: IntArray, count: int) -> NDArray[np.int32]:
-        """Return the lanes, as bits, that access each of `count` parts of the rows whose addresses `lanes` provide.
+        """Return, as bits, the lanes that access each of `count` equal parts of the rows addressed by `lanes`.
 
-        The parts of a row are consecutive in the result.
+        The result has `count` consecutive entries per row.
         """
         of_rows = self._of_parts(count)
         return of_rows.take(lanes % len(of_rows), axis=0).reshape(-1)
@@ -51,20 +51,20 @@ class RowLanes:
         return self._masks[count]
 
     def narrowed(self, mask: int, part: int, count: int) -> int:
-        """Return the lanes that access one of `count` parts of a row, given the lane mask of the whole row."""
+        """Return the lanes that access part `part` of `count` equal parts of a row whose accessing lanes are `mask`."""
         rows = np.flatnonzero(self._of_parts(1)[:, 0] == mask)
         return int(self._of_parts(count)[rows[0], part]) if len(rows) else mask
 
     @property
     def width(self) -> int:
-        """Number of adjacent bytes that the same lanes access: a power of 2."""
+        """Number of adjacent bytes of a row that the same lanes access: a power of 2."""
         changes = np.flatnonzero((self.holders[:, 1:] != self.holders[:, :-1]).any(axis=(0, 2))) + 1
         return math.gcd(ROW, *changes.tolist())
 
     def of_single_lanes(self, lanes: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-        """Return the accesses of single lanes to `width` bytes of the rows whose addresses `lanes` provide.
+        """Return one access per lane and `width` bytes, for the rows whose addresses `lanes` provide.
 
-        The result is (indices of rows in `lanes`, first bytes in these rows, accessing lanes).
+        The result is three arrays: index of the row in `lanes`, first byte in the row, accessing lane.
         """
         rows, parts, holders = np.nonzero(self.holders[lanes % len(self.holders), :: self.width])
         return rows, parts * self.width, holders

@@ -27,7 +27,7 @@ _OFFSET_MASK = (1 << RANK_SHIFT) - 1
 
 
 class SpaceMemory(Protocol):
-    """State space that the warps of a wave access. Addresses are relative to the start of the space."""
+    """Memory of a state space in a wave. Addresses are relative to the start of the space."""
 
     space: str
     arena: Arena
@@ -35,27 +35,27 @@ class SpaceMemory(Protocol):
     """Whether other threads may access the same bytes, so that observers are notified of accesses."""
 
     def holds(self, low: int, high: int) -> bool:
-        """Return whether `[low, high)` is in one valid region. A quick check: False is inconclusive."""
+        """Return True if all bytes of `[low, high)` are surely valid; False is inconclusive (a quick check)."""
         ...
 
     def outside(self, addresses: IntArray, size: int) -> Mask:
-        """Return for each address whether any of its `size` bytes is invalid."""
+        """Return for each address whether any of the `size` bytes at it is invalid."""
         ...
 
     def flat(self, addresses: IntArray, lanes: Lanes) -> IntArray:
-        """Return the arena offsets of `[rows|1, 32|1]` addresses, one row for each of the step's rows."""
+        """Return the arena offsets of addresses `[rows|1, 32|1]`, whose rows are the warps of `lanes`."""
         ...
 
     def flat_at(self, addresses: IntArray, warps: IntArray, lanes: IntArray) -> IntArray:
-        """Return the arena offsets of one address per lane."""
+        """Return the arena offsets of `addresses`; address i is of lane `lanes[i]` of warp `warps[i]`."""
         ...
 
     def describe(self, address: int) -> str:
-        """Return a symbolic address, or the distance from valid memory."""
+        """Return a symbolic address (`x+4`) for `address`, or its distance from valid memory."""
         ...
 
     def describe_offset(self, offset: int) -> str:
-        """Return a symbolic address for an offset of the arena."""
+        """Return a symbolic address (`x+4`) for an arena offset."""
         ...
 
 
@@ -74,7 +74,7 @@ class FlatMemory:
         return self.buffers.hold(low, high)
 
     def outside(self, addresses: IntArray, size: int) -> Mask:
-        """Return which accesses are outside all buffers."""
+        """Return for each address whether any of the `size` bytes at it is outside all buffers."""
         return self.buffers.outside(addresses, size)
 
     def flat(self, addresses: IntArray, lanes: Lanes) -> IntArray:  # noqa: ARG002 - the same bytes for every lane
@@ -113,9 +113,10 @@ class SharedMemory:
         cluster_size: int,
         allocations: Sequence[SharedVariable] = (),
     ) -> None:
-        """Set up the memory of CTA slots `cta` (one per warp); addresses from `start` to `end` (exclusive) are valid.
+        """Describe the layout of `arena`: `stride` bytes per CTA; `cta` is the index of each warp's CTA in the wave.
 
-        `allocations`: the user's allocations in dynamic shared memory, for messages.
+        Addresses in a CTA are valid from `start` to `end` (exclusive). `allocations`: the user's allocations in dynamic
+        shared memory, for messages.
         """
         self._allocations = allocations
         self.arena = arena
@@ -128,7 +129,7 @@ class SharedMemory:
         self._first = (cta - cta % cluster_size)[:, None]
 
     def allocated(self, offset: int) -> Buffer | None:
-        """Return the user's allocation at an offset of dynamic shared memory; None if there is none."""
+        """Return the user's allocation that contains an offset in dynamic shared memory; None if there is none."""
         if offset not in self._extents:
             found = (each for each in self._allocations if each.offset <= offset < each.offset + each.size)
             each = next(found, None)
@@ -137,7 +138,10 @@ class SharedMemory:
         return self._extents[offset]
 
     def unnamed(self, addresses: IntArray) -> Mask:
-        """Return which addresses, without CTA ranks, are past all variables, if none is in dynamic shared memory."""
+        """Return which addresses, without CTA ranks, are past all static variables.
+
+        If a variable or an allocation is in dynamic shared memory: which are past the end of shared memory.
+        """
         named = self._allocations or any(not each.size for each in self._placements)
         last = max((each.offset + each.size for each in self._placements), default=0)
         return np.asarray(addresses >= (self.end if named else last))
@@ -145,7 +149,8 @@ class SharedMemory:
     def open_reserved(self) -> None:
         """Make the shared memory reserved for system software accessible; it contains zeros until it is written.
 
-        Manual: "%reserved_smem_offset_begin". Only programs that read this register can find it: cooperative groups do.
+        Manual: "%reserved_smem_offset_begin". Only programs that read this register know its address,
+        for example those with cooperative groups.
         """
         if self.start:
             self.start = 0
@@ -153,13 +158,13 @@ class SharedMemory:
             self.arena.mark(ctas + np.arange(0, SHARED_BASE, 8, dtype=np.int64), 8)
 
     def holds(self, low: int, high: int) -> bool:
-        """Return whether the addresses are in the shared memory of one CTA of the cluster."""
+        """Return whether `[low, high)` is in the shared memory of one CTA of the cluster."""
         rank = low >> RANK_SHIFT
         base = rank << RANK_SHIFT
         return 0 <= rank < self._cluster_size and low - base >= self.start and high - base <= self.end
 
     def outside(self, addresses: IntArray, size: int) -> Mask:
-        """Return which accesses are outside the shared memory of every CTA of the cluster."""
+        """Return for each address whether any of the `size` bytes at it is outside the cluster's shared memory."""
         rank, offset = addresses >> RANK_SHIFT, addresses & _OFFSET_MASK
         return (rank < 0) | (rank >= self._cluster_size) | (offset < self.start) | (offset + size > self.end)
 
@@ -178,7 +183,7 @@ class SharedMemory:
         return offsets
 
     def describe(self, address: int) -> str:
-        """Return the variable at an address, or the distance of the address past the end of shared memory."""
+        """Return the variable at an address (`x+4`), or why the address is invalid."""
         offset, rank = address & _OFFSET_MASK, address >> RANK_SHIFT
         if address >= SHARED_WINDOW:
             return f"{address:#x}, a generic address? convert the address with cvta.to.shared"
@@ -199,12 +204,12 @@ class SharedMemory:
         return f"shared memory +{offset - SHARED_BASE}"
 
     def describe_offset(self, offset: int) -> str:
-        """Return the variable at an offset in the shared memory of any CTA."""
+        """Return the variable (`x+4`) at an arena offset, in the shared memory of any CTA."""
         return self.describe(offset % self.stride)
 
 
 def _inside(symbol: str, offset: int, allocations: Sequence[SharedVariable]) -> str:
-    """Return the user's allocation at an offset from a symbol, or the symbol and the offset."""
+    """Return the user's allocation at `offset` bytes from a symbol, or else `symbol+offset`."""
     for each in allocations:
         if each.offset <= offset < each.offset + each.size:
             return f"{each.name}+{offset - each.offset}"
@@ -212,12 +217,12 @@ def _inside(symbol: str, offset: int, allocations: Sequence[SharedVariable]) -> 
 
 
 class BlockMemory:
-    """Memory of an extension's space: that of all CTAs of a wave, contiguous."""
+    """Memory of an extension's state space, of which each CTA of a wave has its own; contiguous in one arena."""
 
     observed = True
 
     def __init__(self, space: Space, cta: IntArray, ctas: int, *, track: bool) -> None:
-        """Lay out the memory of `ctas` CTAs; `cta` is the CTA slot of each warp."""
+        """Allocate the memory of `ctas` CTAs; `cta` is the index of each warp's CTA in the wave."""
         self.space = space.name
         self.size = space.size
         self.stride = -(-space.size // _ALIGNMENT) * _ALIGNMENT
@@ -226,11 +231,11 @@ class BlockMemory:
         self._described = space.describe
 
     def holds(self, low: int, high: int) -> bool:
-        """Return whether the addresses are in a CTA's memory."""
+        """Return whether `[low, high)` is in a CTA's memory."""
         return low >= 0 and high <= self.size
 
     def outside(self, addresses: IntArray, size: int) -> Mask:
-        """Return which accesses are outside a CTA's memory."""
+        """Return for each address whether any of the `size` bytes at it is outside a CTA's memory."""
         return (addresses < 0) | (addresses + size > self.size)
 
     def flat(self, addresses: IntArray, lanes: Lanes) -> IntArray:
@@ -250,7 +255,7 @@ class BlockMemory:
         return f"{self.space} memory +{address}" if self._described is None else self._described(address)
 
     def describe_offset(self, offset: int) -> str:
-        """Return a symbolic address, in a CTA's memory of the space, for an arena offset."""
+        """Return a symbolic address, relative to the CTA's memory, for an arena offset."""
         return self.describe(offset % self.stride)
 
 
@@ -261,17 +266,17 @@ class LocalMemory:
     observed = False
 
     def __init__(self, arena: Arena, stride: int, height: int) -> None:
-        """Lay out the stacks of `height` warps of 32 threads."""
+        """Divide `arena` into stacks of `stride` bytes for the 32 threads of each of `height` warps."""
         self.arena = arena
         self.stride = stride
         self._first = (np.arange(height * 32, dtype=np.int64) * stride).reshape(height, 32)
 
     def holds(self, low: int, high: int) -> bool:
-        """Return whether the addresses are in a thread's stack."""
+        """Return whether `[low, high)` is in a thread's stack."""
         return low >= FIRST_OFFSET and high <= self.stride
 
     def outside(self, addresses: IntArray, size: int) -> Mask:
-        """Return which accesses are outside a thread's stack."""
+        """Return for each address whether any of the `size` bytes at it is outside a thread's stack."""
         return (addresses < FIRST_OFFSET) | (addresses + size > self.stride)
 
     def flat(self, addresses: IntArray, lanes: Lanes) -> IntArray:

@@ -1,4 +1,4 @@
-"""Values that one instruction is about to store, for checks of equal overlapping writes."""
+"""Values that one instruction is about to store, for race checks: overlapping writes of equal values."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PendingStores:
-    """Writes of the elements `values` to `offsets` of an arena; with `height`, by all lanes of `height` rows.
+    """Writes of the elements `values` at `offsets` of an arena; with `height`, by all lanes of `height` warps.
 
-    `lanes` of `warps` provide the addresses.
+    Lane `lanes[i]` of warp `warps[i]` provides the address of write i.
     """
 
     arena: Arena
@@ -34,7 +34,7 @@ class PendingStores:
     lanes: IntArray
 
     def unchanged(self, some: IntArray) -> Mask:
-        """Return, per write, whether it leaves memory unchanged."""
+        """Return, for each of the writes `some`, whether it stores the bytes that memory already has."""
         wanted = self.bytes_of(some)
         there = self.arena.data[self.offsets[some, None] + np.arange(wanted.shape[1])]
         same: Mask = (there == wanted).all(axis=1)
@@ -47,11 +47,11 @@ class PendingStores:
         return np.concatenate([np.ascontiguousarray(part).reshape(-1, 1).view(np.uint8) for part in parts], axis=1)
 
     def single(self, which: IntArray, at: IntArray, width: int) -> PendingStores:
-        """Return writes of `width` bytes each, from byte `at[i]` of write `which[i]`."""
+        """Return writes of `width` bytes each: the bytes of write `which[i]` from its byte `at[i]` on."""
         written = self.bytes_of(which)[np.arange(len(which))[:, None], at[:, None] + np.arange(width)]
         values, (warps, lanes) = [written.view(f"u{width}")[:, 0]], self.addressed_by(which)
         return PendingStores(self.arena, self.offsets[which] + at, values, None, warps, lanes)
 
     def addressed_by(self, some: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the warps and the lanes that provide the addresses of some writes."""
+        """Return the warps and the lanes that provide the addresses of the writes `some`."""
         return self.warps[some], self.lanes[some]

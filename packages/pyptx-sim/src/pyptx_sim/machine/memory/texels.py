@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TextureGeometry:
-    """Layout of a texture: number of axes, whether it is layered, number of cube faces."""
+    """Layout of a texture: number of axes (1 to 3), whether it is layered, number of faces (6 for a cube map)."""
 
     axes: int
     layered: bool = False
@@ -44,7 +44,7 @@ GEOMETRIES: Final[Mapping[str, TextureGeometry]] = {
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One level of detail: offset in the global arena, and extents (x first)."""
+    """One mipmap level: its offset in the global arena, and its extents in texels (x first)."""
 
     start: int
     extents: tuple[int, ...]
@@ -52,7 +52,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Texels:
-    """Texels of a texture or surface; `slices` counts layers times faces.
+    """Texels of a texture or surface; `slices` is the number of layers times the number of cube faces.
 
     `writeable`: it is a surface. `normalized_float`: integers are read as numbers from 0 (unsigned) or -1 (signed) to
     1.
@@ -70,7 +70,7 @@ class Texels:
 
     @property
     def shape(self) -> TextureGeometry:
-        """The layout that `geometry` names."""
+        """The `TextureGeometry` that `geometry` (`"2d"`) names."""
         return GEOMETRIES[self.geometry]
 
     @property
@@ -79,7 +79,7 @@ class Texels:
         return self.dtype.itemsize * self.channels
 
     def rows(self, level: Level, slice_: Indices | int, outer: tuple[Indices, ...]) -> Indices:
-        """Return the arena offsets of rows of texels along x, at coordinates `outer` (y, or y and z) of a slice."""
+        """Return the arena offsets of rows of texels along x, at coordinates `outer` (y, or y and z) in `slice_`."""
         row: Indices = np.asarray(slice_, np.int64)
         for extent, index in zip(level.extents[:0:-1], outer[::-1], strict=True):
             row = row * extent + index

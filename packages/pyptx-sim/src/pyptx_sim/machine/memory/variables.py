@@ -1,4 +1,4 @@
-"""`other-variable`: addresses formed from one module variable that are outside of it."""
+"""Rule `other-variable`: an access outside the module variable from which its address is formed."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _OWN = (1 << RANK_SHIFT) - 1  # bits of a shared address below the CTA rank in t
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """Variable that the addresses of an access are formed from; `extent` are its bounds if it has a size."""
+    """Variable from which the addresses of an access are formed; `extent`: its bounds, None without a size."""
 
     variable: Variable
     extent: Buffer | None
 
     @classmethod
     def of(cls, variable: Variable) -> Within:
-        """Return the variable with its bounds; `extent` is None without a size."""
+        """Return a `Within` for a variable, with its bounds; `extent` is None for `.extern .shared x[]`."""
         place = variable.placement
         return cls(variable, Buffer(place.offset, place.offset + place.size, place.name) if place.size else None)
 
@@ -71,9 +71,9 @@ class Within:
         wave.report("other-variable", message, wave.pc, label=f"access by {thread}", count=some.count)
 
     def _extent(self, memory: SpaceMemory) -> Buffer | None:
-        """Return the bounds of the variable; in dynamic shared memory, those of its allocation.
+        """Return the bounds of the variable; in dynamic shared memory, the bounds of the user's allocation.
 
-        None if the allocations are unknown, or if the addresses are in another memory.
+        None if the user's allocations are unknown, or if the addresses are in another state space than the variable.
         """
         if memory.space != self.variable.placement.space:
             return None
@@ -83,7 +83,7 @@ class Within:
 
 
 def staying(within: Within, find: Target) -> Target:
-    """Return a function like `find` that also reports addresses outside of the variable that they are formed from."""
+    """Wrap the `Target` in `find`: also report addresses outside of the variable from which they are formed."""
 
     def stay(wave: Wave, lanes: Lanes) -> Iterator[tuple[SpaceMemory, Lanes, IntArray]]:
         for memory, some, addresses in find(wave, lanes):
@@ -96,12 +96,12 @@ def staying(within: Within, find: Target) -> Target:
 
 
 def variable_left(placement: Placement | None, offset: int, delta: int) -> Variable | None:
-    """Return the variable that a constant address is formed from, if the address is outside of it."""
+    """Return the variable from which a constant address is formed, if the address is outside it; else None."""
     if placement is None or placement.space not in BOUNDED or not placement.size:
         return None
     return None if 0 <= offset + delta - placement.offset < placement.size else Variable(placement)
 
 
 def _own(memory: SpaceMemory, addresses: IntArray) -> IntArray:
-    """Return addresses without the CTA ranks in the cluster."""
+    """Return addresses without the CTA rank in the upper bits of shared addresses."""
     return addresses & _OWN if memory.space == "shared" else addresses

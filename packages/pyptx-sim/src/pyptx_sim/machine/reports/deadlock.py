@@ -54,12 +54,12 @@ def _headline(wave: Wave, alive: list[int], ready: list[int]) -> str:
 
 
 def _waits(wave: Wave, split: int) -> bool:
-    """Return whether a warp split retries a wait at an mbarrier."""
+    """Return whether the last mbarrier wait of a split's warp was unsuccessful, so that the warp retries it."""
     return int(wave.splits.warp[split]) in wave.mbarriers.waits
 
 
 def _grouped(wave: Wave, code: Code, alive: list[int]) -> list[str]:
-    """Return one line per kind of wait, with the warps that wait in this way."""
+    """Return lines for a message: one per kind of wait (place and reason), with the warps that wait in this way."""
     alike: dict[tuple[str, str], list[int]] = {}
     for split in alive:
         alike.setdefault(_describe(wave, code, split), []).append(int(wave.splits.warp[split]))
@@ -69,7 +69,7 @@ def _grouped(wave: Wave, code: Code, alive: list[int]) -> list[str]:
 
 
 def _names(wave: Wave, warps: list[int]) -> str:
-    """Return warps of a wave by CTA: `warps 0-3 of CTA (0, 0, 0)`."""
+    """Return the names of warps, grouped by CTA, for a message: `warps 0-3 of CTA (0, 0, 0)`."""
     geometry = wave.geometry
     by_cta: dict[int, list[int]] = {}
     for warp in sorted(set(warps)):
@@ -107,7 +107,7 @@ def _place(wave: Wave, code: Code, split: int) -> int:
 
 
 def _describe(wave: Wave, code: Code, split: int) -> tuple[str, str]:
-    """Return two texts: a warp split's lanes and the instruction where it waits; why it waits."""
+    """Return two texts: the lanes of a warp split and the instruction where it waits; the reason why it waits."""
     splits, program = wave.splits, wave.machine.program
     lanes = "" if splits.mask[split].all() else f" ({lane_names(splits.mask[split])})"
     pc = _place(wave, code, split)

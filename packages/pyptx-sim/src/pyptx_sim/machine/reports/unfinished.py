@@ -1,4 +1,4 @@
-"""End of a wave: complete outstanding asynchronous operations and report those never awaited."""
+"""End of a wave: complete outstanding asynchronous operations; report operations that no thread waited for."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def finish(wave: Wave) -> None:
-    """Complete all operations; report groups that exited threads never waited for."""
+    """Complete all asynchronous operations; report async-groups that exited threads never waited for."""
     wave.engine.complete_all()
     if wave.machine.observers.active:
         wave.machine.observers.wave_ended()
@@ -35,7 +35,7 @@ def finish(wave: Wave) -> None:
 
 
 def _report_unseen(wave: Wave) -> None:
-    """Report complete-tx operations of mbarrier phases whose completion no thread has waited for."""
+    """Report copies with complete-tx on an mbarrier phase whose completion no thread has waited for."""
     for offset, known in wave.mbarriers.objects():
         if known.completed is None or known.completed[0] <= known.seen:
             continue

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def describe_wait(wave: Wave, split: int) -> str | None:
-    """Return the mbarrier that a warp split waits for, and its missing arrivals; None if it does not wait at one."""
+    """Describe the mbarrier that a warp split waits for, and its missing arrivals; None without such a wait."""
     mbarriers = wave.mbarriers
     wait = mbarriers.waits.get(int(wave.splits.warp[split]))
     if wait is None:
@@ -47,17 +47,17 @@ def why_early(wave: Wave, warp: int) -> str | None:
 def root_cause_key(wave: Wave, split: int) -> tuple[int, int]:
     """Return a sort key for the warp splits of a deadlock: likeliest root cause first.
 
-    The order is:
+    The order of the objects that warp splits wait for is:
 
-    - stalls that only the waiting threads themselves could end (`Stall.alone`);
+    - conditions of extensions that only the waiting threads themselves could end (`Stall.alone`);
     - mbarriers with a nonzero tx-count, since no operation is outstanding any more;
     - mbarriers with some arrivals in the current phase;
     - mbarriers without any arrival so far;
-    - other mbarrier waits;
-    - other stalls;
-    - CTA barriers and other waits.
+    - other mbarriers;
+    - other conditions of extensions;
+    - CTA barriers and all other objects.
 
-    Mbarrier waits of one kind are sorted by duration, the longest first.
+    Waits at mbarriers of one of these kinds are sorted by duration, the longest first.
     """
     mbarriers = wave.mbarriers
     if wave.splits.state[split] == State.STALLED:
@@ -71,7 +71,7 @@ def root_cause_key(wave: Wave, split: int) -> tuple[int, int]:
 
 
 def _arrivals(wave: Wave, known: Mbarrier) -> str:
-    """Return which instructions have arrived at an mbarrier, and which could have arrived but were never executed."""
+    """Describe which instructions have arrived at an mbarrier, and which mbarrier arrivals were never executed."""
     program = wave.machine.program
     came = [f"{program.opcode(pc)} ({program.place(pc)}, {times}×)" for pc, times in known.arrivals.items()]
     never = [
@@ -84,7 +84,7 @@ def _arrivals(wave: Wave, known: Mbarrier) -> str:
 
 
 def describe_warpgroup(wave: Wave, split: int) -> str:
-    """Return a message with the warps of a warp split's warpgroup that have not arrived at the instruction."""
+    """Return a message that lists the warps of a warp split's warpgroup that have not reached its instruction."""
     splits, geometry = wave.splits, wave.geometry
     warp = int(splits.warp[split])
     group = int(geometry.warpgroups.of[warp])

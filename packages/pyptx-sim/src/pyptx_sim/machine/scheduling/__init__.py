@@ -1,1 +1,1 @@
-"""Scheduling of warp splits: choice of the next block, gates, polling and livelock detection."""
+"""Scheduling of warp splits: choice of the next basic block, waits for lanes of a warp, polling, livelock detection."""

@@ -1,4 +1,4 @@
-"""Compiled code: basic blocks of closures."""
+"""Compiled programs: basic blocks of closures, each of which executes one instruction."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Action: TypeAlias = Callable[[Wave, Lanes], None]
 
 @dataclass(slots=True)
 class Group:
-    """Warp splits that execute a block together: at most one per warp, in order of warps.
+    """Warp splits that execute a basic block together: at most one per warp, in order of warps.
 
-    `lanes`: lanes of these splits. `whole`: no other warp split of the wave is ready.
+    `ids`: indices of the splits in `WarpSplits`. `lanes`: their lanes. `whole`: no other split of the wave is ready.
     """
 
     ids: IntArray
@@ -29,16 +29,17 @@ class Group:
     whole: bool
 
 
-# Function that ends a block: returns the next block of the whole group, or None if it has moved the splits itself.
+# Compiled last instruction of a basic block: returns the next block of the whole group, or None if it has already set
+# the next block of each warp split.
 Terminator: TypeAlias = Callable[[Wave, Group], "int | None"]
 
 
 class Gate(Protocol):
-    """Instruction at which the lanes of a warp wait for each other."""
+    """Instruction before which lanes of a warp wait for each other, such as `shfl.sync`."""
 
     @property
     def rendezvous(self) -> bool:
-        """Whether lanes may synchronize at different instructions of this kind (`bar.warp.sync`)."""
+        """Whether lanes may synchronize at different instructions of this opcode (`bar.warp.sync`)."""
         ...
 
     @property
@@ -53,9 +54,9 @@ class Gate(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PollingLoop:
-    """Loop with first block `entry` whose iterations are identical until memory or a `carried` register changes.
+    """Loop with first basic block `entry` whose iterations are identical until memory or a `carried` register changes.
 
-    An iteration may read a carried register with the value written by an earlier iteration. `together`: lanes of a warp
+    A carried register may be read in one iteration after it was written in an earlier one. `together`: lanes of a warp
     wait for each other in the loop.
     """
 
@@ -66,12 +67,13 @@ class PollingLoop:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Basic block: steps with their pcs, terminator, and the gate before the block.
+    """Basic block: compiled instructions (`steps`) with their pcs, `terminator` (last instruction), and `gate`.
 
-    Without a `terminator`, the block `following` is next. `converges`: warps wait before the block until their whole
-    warpgroup has arrived. `polls`: polling loop that contains the block. `resumes`: the block is the rest of a basic
-    block; a random schedule may switch warps before it. `may_diverge`: a random schedule may execute the block for some
-    lanes of a warp before the others; no later step needs converged warps.
+    Without a `terminator`, block `following` is next. Lanes of a warp wait for each other at `gate` before the block.
+    `converges`: warps wait before the block until their whole warpgroup has arrived. `polls`: polling loop that
+    contains the block. `resumes`: the block is a later part of a split basic block; a random schedule may switch warps
+    before it. `may_diverge`: a random schedule may execute the block for some lanes of a warp before the others; no
+    instruction of the block needs converged warps.
     """
 
     index: int

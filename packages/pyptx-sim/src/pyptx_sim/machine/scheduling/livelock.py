@@ -1,4 +1,4 @@
-"""Livelock detection: a wave repeats a state with no change of memory or barriers."""
+"""Livelock detection: the resident CTAs (a wave) repeat a state without a change of memory or barriers."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Array, Mask
 
-# Watching starts after this many steps without a barrier or an exit, or after this many times that all warps waited at
-# mbarriers without progress. The last constant is the minimum number of steps between two snapshots.
+# The search starts after _PATIENCE scheduler steps without a completed barrier or an exit, or after _DISAPPOINTMENTS
+# times that all warps waited at mbarriers without progress. _SPACING: minimum number of steps between two snapshots.
 _PATIENCE = 1024
 _DISAPPOINTMENTS = 3
 _SPACING = 64
@@ -25,8 +25,8 @@ _SPACING = 64
 class Watch:
     """Compares a wave with a snapshot of itself (Brent's cycle search: snapshots grow rarer).
 
-    A machine state that returns with memory unchanged, after every ready split has run, returns indefinitely. The state
-    includes only the registers that control the loops of the splits.
+    A machine state that recurs with memory unchanged, after every ready warp split has run, recurs indefinitely. The
+    state includes only the registers that control the loops in which the splits are.
     """
 
     __slots__ = (
@@ -58,7 +58,7 @@ class Watch:
         self._suspect = 0
 
     def stuck(self, wave: Wave, block: int) -> bool:
-        """Return whether the wave, about to execute `block`, repeats an earlier state."""
+        """Return whether the wave, about to execute basic block `block`, is in the state of the snapshot again."""
         if wave.progress != self._progress:
             self._progress, self._progress_step = wave.progress, wave.steps
             self._registers = None
@@ -106,12 +106,12 @@ class Watch:
 
 
 def _able(wave: Wave) -> Mask:
-    """Return the warp splits that may run, also those parked at an mbarrier, whose `try_wait` may time out."""
+    """Return a mask of warp splits that may run, including splits suspended in a `try_wait`, which may time out."""
     return np.isin(wave.splits.state, (State.READY, State.MBARRIER))
 
 
 def _deciding(wave: Wave) -> Collection[int]:
-    """Return the slots of the registers that control the loops of the splits."""
+    """Return the slots of the registers that control the loops in which runnable warp splits are."""
     code, program = wave.machine.code, wave.machine.program
     pcs = frozenset(code[index].first for index in np.unique(wave.splits.block[_able(wave)]).tolist())
     slots = deciding_slots(program, pcs)

@@ -1,4 +1,4 @@
-"""Polling warp splits: parked after a loop iteration without a change, until memory changes."""
+"""Polling warp splits: suspended (parked) after a loop iteration without a change, until memory changes."""
 
 from __future__ import annotations
 
@@ -21,22 +21,23 @@ _BOOL = np.dtype(np.bool_)
 
 
 class Polling:
-    """Per-lane state at the start of a polling loop iteration: the memory version and the carried registers.
+    """Per-lane state at the start of a polling loop iteration: `Wave.version` and registers carried between iterations.
 
     These two determine the whole iteration. A lane is in one loop at a time, so one record per lane is enough. Records
-    stay valid when splits divide and merge. If no other split is ready, parking saves nothing and nothing is recorded.
+    stay valid when warp splits divide and merge. Nothing is recorded if no other split is ready, since parking
+    (suspending) a split then saves nothing.
     """
 
     __slots__ = ("_began", "_registers", "_wave")
 
     def __init__(self, wave: Wave) -> None:
-        """Start with no lane in a loop."""
+        """Start with no lane in a polling loop."""
         self._wave = wave
         self._began: IntArray = np.full((wave.height, WARP), -1, np.int64)
         self._registers: dict[int, Array] = {}
 
     def begin(self, loop: PollingLoop, group: Group) -> None:
-        """Record that the warp splits of a group start an iteration."""
+        """Record that the warp splits of `group` start an iteration of `loop`."""
         wave, splits, ids = self._wave, self._wave.splits, group.ids
         splits.parked[ids] = UNNOTED if group.whole else AWAKE
         if group.whole:
@@ -51,7 +52,7 @@ class Polling:
             known[warps] = np.where(masks, value, known[warps])
 
     def end(self, loop: PollingLoop, group: Group) -> None:
-        """Park the warp splits of a group that are back at the entry after an iteration without a change."""
+        """Park the warp splits of `group` that are back at the entry of `loop` after an iteration without a change."""
         if group.whole:
             return
         wave, splits, ids = self._wave, self._wave.splits, group.ids
@@ -66,7 +67,7 @@ class Polling:
         splits.parked[ids[unchanged]] = wave.version
 
     def _value(self, register: RegisterBinding, warps: IntArray) -> Array:
-        """Return the bits of a register in some warps; a register never written has zeros."""
+        """Return the bits of a register in `warps`; zeros for a register never written."""
         dtype = bits_dtype(register.width) if register.width else _BOOL
         value = self._wave.registers[register.slot]
         if value is None:

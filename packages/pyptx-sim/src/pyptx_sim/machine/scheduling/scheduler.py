@@ -1,4 +1,4 @@
-"""Choose the next block: the one at which most warps wait, without starving other warps."""
+"""Choice of the next basic block: the block at which most warps wait, without starving other warps."""
 
 from __future__ import annotations
 
@@ -18,33 +18,36 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Array, Mask
 
-# A split that has waited this many steps runs before the other splits of its warp, even if their blocks are lower.
+# A warp split that has waited this many scheduler steps runs before the other splits of its warp, even if their basic
+# blocks have lower indices.
 _STARVED = 64
-# Interval, in steps, of the search for splits that have waited too long at an mbarrier; and, in a random schedule, the
-# probability that the wait of a split returns false before its time limit.
+# _OVERDUE: interval, in scheduler steps, of the search for warp splits whose mbarrier wait has exceeded its time limit.
+# _IMPATIENT: probability, per step of a random schedule, that some mbarrier waits return false before their time limit.
 _OVERDUE = 64
 _IMPATIENT = 0.1
-# Probability that a random schedule switches warps where it need not: 1 at first, so that short programs show every
-# interleaving. It halves after each _EAGER switches, down to a rate that long kernels can afford.
+# Probability that a random schedule switches warps although the running warps could continue: 1 at first, so that short
+# programs show every interleaving. It halves every _EAGER switches, down to _PREEMPTING, which long kernels can afford.
 _EAGER, _PREEMPTING = 12, 1 / 64
-# Initial preference for running one warp alone over running several warps at the same block together.
+# Initial preference of a random schedule for running one warp alone over several warps at the same block together: an
+# exponent that reduces the share of warps that run.
 _BY_ITSELF = 3
 # Initial probability that some lanes of the chosen warps run before the others (independent thread scheduling).
 _DIVERGING = 0.25
-# Exclusive upper bounds in a random schedule: of the number of steps for which warps keep their paces, and of the
-# exponent applied to a random number to draw a pace. A higher exponent gives more uneven paces.
+# A random schedule gives each warp a pace (weight), a random number raised to a power: higher powers give more uneven
+# paces. Exclusive upper bounds: _PACED of the number of steps between new paces, _POWERS of the power.
 _PACED, _POWERS = 32, 3
-# States of splits that may still arrive at a gate: other warps or other grids may let them continue.
+# States of warp splits that may still arrive at a `Gate`: other warps or other grids may let them continue.
 _COMING = (State.READY, State.MBARRIER, State.BARRIER, State.STALLED, State.WARPGROUP)
 
 
 class Scheduler:
     """Scheduler of the warp splits of one wave.
 
-    Among a warp's splits, the one at the lowest block runs first, so that they reconverge after a branch. Among all
-    blocks, the one with the highest score runs first: its number of warps plus the square of the longest wait of its
-    splits. A spinning majority therefore cannot starve the warp that it waits for. With a generator, block and warps
-    are random.
+    Among a warp's splits, the one at the basic block with the lowest index runs first, so that the splits reconverge
+    after a branch. Among all blocks, the one with the highest score runs first: the number of warps at the block plus
+    the square of the longest wait of its splits, in steps. A spinning majority therefore cannot starve the warp that it
+    waits for. With a random generator (random schedule), the block and the warps are random. One step executes one
+    basic block.
     """
 
     __slots__ = (
@@ -53,7 +56,7 @@ class Scheduler:
     )
 
     def __init__(self, wave: Wave, code: Code, random: np.random.Generator | None) -> None:
-        """Schedule the warp splits of `wave` on `code`."""
+        """Schedule the warp splits of `wave`, which execute the compiled program `code`."""
         self._wave = wave
         self._code = code
         self._next_look = 0
@@ -63,10 +66,10 @@ class Scheduler:
         self._paces = np.ones(wave.height)
         self._leads = np.zeros((wave.height, WARP))
         self._next_paces = 0
-        self._named = np.zeros((wave.height, WARP), np.uint32)  # the membermask of each lane at its gate
+        self._named = np.zeros((wave.height, WARP), np.uint32)  # membermask of each lane that waits at a gate
 
     def pick(self) -> tuple[int, Group] | None:
-        """Return a block and the warp splits that execute it now, or None if no split can run."""
+        """Return the index of a basic block and the warp splits that execute it now, or None if no split can run."""
         splits = self._wave.splits
         while True:
             self._advance_others()
@@ -91,10 +94,10 @@ class Scheduler:
             return block, Group(ids, self._wave.lanes_of(ids), whole=len(ids) == len(ready))
 
     def interrupts(self, group: Group, block: Block) -> bool:
-        """Return whether other warp splits may have to run before a group that has executed a block continues."""
+        """Return whether other warp splits may have to run before `group` continues with `block`."""
         gate = block.gate
         if block.converges or (gate and (self._wave.splits.diverged or self._name_others(gate, group.lanes))):
-            return True  # `pick` handles the wait at the gate
+            return True  # `pick` makes lanes wait before the block
         return (not group.whole and not block.resumes) or (self._random is not None and self._preempts(self._random))
 
     def _preempts(self, random: np.random.Generator) -> bool:
@@ -105,11 +108,11 @@ class Scheduler:
         return True
 
     def _eagerness(self) -> float:
-        """Return the rate at which a random schedule still interleaves warps, from 1 down to 0."""
+        """Return how strongly a random schedule still interleaves warps: 1 at first, then approaching 0."""
         return float(0.5 ** (self._preempted / _EAGER))
 
     def _advance_others(self) -> None:
-        """Complete asynchronous operations as the schedule selects; resume warp splits waiting long at an mbarrier."""
+        """Complete asynchronous operations as the schedule selects; resume mbarrier waits past their time limit."""
         wave = self._wave
         if wave.engine.busy:
             wave.engine.turn()
@@ -123,7 +126,7 @@ class Scheduler:
             wave.mbarriers.let_go(waiting[self._random.random(len(waiting)) < self._random.random()])
 
     def _unblock(self) -> bool:
-        """Make progress possible when no warp split is ready; return False if nothing can continue."""
+        """Make a warp split ready when none is, or complete an operation; return False if nothing can continue."""
         mbarriers = self._wave.mbarriers
         engine = self._wave.engine
         if self._force_gates(_COMING) or engine.complete_awaited(mbarriers.awaited()):
@@ -136,7 +139,10 @@ class Scheduler:
         return not self._wave.machine.grids.pending and self.force_gates()
 
     def _awake(self, ready: IntArray) -> IntArray:
-        """Return the warp splits that are not parked; all if all are parked. Parked splits count as having run."""
+        """Return the splits of `ready` that do not poll unchanged memory (parked); if all do, return `ready`.
+
+        Parked splits count as having run.
+        """
         splits = self._wave.splits
         parked = splits.parked[ready] == self._wave.version
         if not parked.any() or parked.all():
@@ -163,7 +169,7 @@ class Scheduler:
         return ids[blocks == block], block
 
     def _choose_randomly(self, ids: IntArray, blocks: IntArray, random: np.random.Generator) -> tuple[IntArray, int]:
-        """Return the block of one split, drawn with its warp's pace as weight, and some of the splits at that block."""
+        """Return some warp splits at one basic block, and the block: that of a split drawn by its warp's pace."""
         self._draw_paces(random)
         paces = self._paces[self._wave.splits.warp[ids]].cumsum()
         first = min(int(paces.searchsorted(random.random() * paces[-1])), len(ids) - 1)
@@ -177,14 +183,14 @@ class Scheduler:
         return chosen, block
 
     def _draw_paces(self, random: np.random.Generator) -> None:
-        """Draw new paces (weights) of warps and ranks of splits (by first lane) after a random number of steps."""
+        """Draw new paces (weights) of warps and ranks of warp splits (by first lane) after a random number of steps."""
         if self._wave.steps >= self._next_paces:
             self._next_paces = self._wave.steps + int(random.integers(1, _PACED))
             self._paces = random.random(self._wave.height) ** random.integers(_POWERS)
             self._leads = random.random((self._wave.height, WARP))
 
     def _diverge(self, ids: IntArray, block: int, random: np.random.Generator) -> None:
-        """Divide warp splits `ids` at random; the lanes that do not run form new splits at the same block."""
+        """Divide warp splits `ids` at random; the lanes that do not run now form new splits at the same basic block."""
         splits = self._wave.splits
         stays = splits.mask[ids] & (random.random((len(ids), WARP)) < random.random())
         both = stays.any(axis=1) & (splits.mask[ids] & ~stays).any(axis=1)
@@ -211,7 +217,7 @@ class Scheduler:
         return self._code[int(self._wave.splits.block[split])].gate
 
     def _name_others(self, gate: Gate, lanes: Lanes) -> bool:
-        """Return whether the membermasks of lanes at a gate include present lanes with other membermasks."""
+        """Return whether the membermask of one of `lanes` includes another of `lanes` with a different membermask."""
         named = gate.masks(self._wave, lanes) if gate.varies else None
         if named is None or named.shape[1] == 1:
             return False
@@ -219,9 +225,10 @@ class Scheduler:
         return bool((mask & (named & ballot(mask) & ~alike(named, mask) != 0)).any())
 
     def _at_gate(self, ids: IntArray, block: int) -> IntArray:
-        """Stall lanes at the gate before `block` until all lanes of their membermasks have arrived.
+        """Stall lanes at the `Gate` before `block` until all lanes of their membermasks have arrived there.
 
-        Return the splits that pass the gate. If a split's lanes have several membermasks, some of its lanes may pass.
+        Return the splits that may execute `block` now. If the lanes of a split have different membermasks, only some
+        lanes may.
         """
         gate = self._code[block].gate
         if gate is None:
@@ -246,7 +253,7 @@ class Scheduler:
         return passing
 
     def _with_warpgroups(self, ids: IntArray, block: int) -> IntArray:
-        """Stall warp splits before `block` until their warpgroup has arrived; return all splits of full warpgroups."""
+        """Stall warp splits before `block` until their warpgroup has arrived; return splits of complete warpgroups."""
         splits, groups = self._wave.splits, self._wave.geometry.warpgroups
         splits.state[ids] = State.WARPGROUP
         splits.site[ids] = self._code[block].first
@@ -258,7 +265,7 @@ class Scheduler:
         return complete[np.argsort(splits.warp[complete], kind="stable")]
 
     def _open_gates(self) -> None:
-        """Resume lanes at gates whose missing lanes have arrived or exited."""
+        """Resume lanes that wait at a `Gate` if all other lanes of their membermasks have arrived or exited."""
         splits = self._wave.splits
         waiting = np.flatnonzero(splits.state == State.GATE)
         if not len(waiting):
@@ -276,13 +283,13 @@ class Scheduler:
             self._force_gates(_COMING)
 
     def _take_back_passes(self) -> None:
-        """Clear unused `PASS` keys of splits when all warps have reconverged: converged warps do not check gates."""
+        """Clear unused `PASS` keys of warp splits when all warps have reconverged: then gates are not checked."""
         splits = self._wave.splits
         if not splits.diverged:
             splits.key[splits.key == PASS] = -1
 
     def _add_rendezvous(self, waiting: IntArray, present: Array) -> None:
-        """Count lanes at any `bar.warp.sync` of a warp as present at every other one with the same membermask.
+        """Count lanes at one `bar.warp.sync` as present at all `bar.warp.sync` of the warp with the same membermask.
 
         `present`: the present lanes as bits, for each lane of each waiting split.
         """
@@ -293,13 +300,13 @@ class Scheduler:
             here = meeting[splits.warp[waiting[meeting]] == warp]
             masks, named = splits.mask[waiting[here]], self._named[warp]
             there = masks.any(axis=0)
-            together = ballot((named[:, None] == named) & there)[:, 0]  # by lane
+            together = ballot((named[:, None] == named) & there)[:, 0]  # for each lane: present lanes as bits
             present[here] = together
             whole = there & ((named & ballot(self._wave.live[[warp]])[0] & ~together) == 0)
             self._report_rendezvous(warp, masks, named, whole, int(splits.site[waiting[here[0]]]))
 
     def _report_rendezvous(self, warp: int, masks: Mask, named: Array, whole: Mask, pc: int) -> None:
-        """Notify observers of lanes that synchronize at different instructions."""
+        """Notify observers of lanes of `warp` that synchronize at different `bar.warp.sync` instructions."""
         observers = self._wave.machine.observers
         if not observers.active:
             return
@@ -309,11 +316,14 @@ class Scheduler:
                 observers.warp_sync(np.array([warp], np.int64), group[None], pc)
 
     def force_gates(self) -> bool:
-        """Resume warp splits at gates whose missing lanes can never arrive; return False without such splits."""
+        """Resume splits that wait at a `Gate` for lanes that can never arrive; return False without such splits."""
         return self._force_gates((State.READY, State.MBARRIER))
 
     def _force_gates(self, coming: tuple[State, ...]) -> bool:
-        """Resume and report splits at gates if missing lanes cannot arrive: no split of the warp is in `coming`."""
+        """Report and resume splits that wait at a `Gate` for lanes that cannot arrive.
+
+        Lanes cannot arrive if no split of the warp has a state of `coming`.
+        """
         splits = self._wave.splits
         waiting = np.flatnonzero(splits.state == State.GATE)
         if not len(waiting):

@@ -1,8 +1,8 @@
 """Warp splits: groups of lanes of one warp at the same instruction.
 
-A warp starts as one split. A divergent branch divides it; splits of a warp that reach the same block with the same call
-frame merge again. All splits of a wave are stored in parallel arrays. Dividing, merging and choosing splits therefore
-take a few array operations for the whole wave.
+A warp starts as one split. A divergent branch divides it; splits of a warp that reach the same basic block with the
+same call frame merge again. All splits of a wave are stored in parallel arrays. Dividing, merging and choosing splits
+therefore take a few array operations for the whole wave.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
 
 
 class State(IntEnum):
-    """Execution state of a split."""
+    """Execution state of a warp split."""
 
     READY = 0
     BARRIER = 1  # waits at a CTA barrier
-    GATE = 2  # waits for other lanes of its warp
+    GATE = 2  # waits for other lanes of its warp (`Gate`)
     DEAD = 3  # has exited, or was merged into another split
-    MBARRIER = 4  # waits at an mbarrier; the wait may return false
+    MBARRIER = 4  # is suspended in an mbarrier wait, which may return false
     WARPGROUP = 5  # waits for the other warps of its warpgroup
-    STALLED = 6  # waits for a condition of an extension, named by `key` (`Wave.stall`)
+    STALLED = 6  # waits for a condition of an extension; `key` identifies the condition
 
 
 _FIELDS = ("warp", "block", "mask", "state", "frame", "key", "site", "value", "last_run", "parked")
 
-# `key` of a split that passes its gate without the missing lanes.
+# `key` of a warp split that may pass its `Gate` although lanes of its membermask are missing.
 PASS = -2
-# `parked` of a split that does not poll or has not finished an iteration; and of one whose iteration was not recorded.
+# Values of `parked`: the warp split does not poll or has not finished an iteration; its iteration was not recorded.
 AWAKE = -1
 UNNOTED = -2
 
@@ -43,16 +43,16 @@ UNNOTED = -2
 class WarpSplits:
     """All splits of a wave, as parallel arrays.
 
-    `warp`: its warp. `block`: the block to execute next. `mask`: its lanes. `state`: a `State`. `frame`: the innermost
-    call. `key`: the object that it waits for. `site`: the pc at which it waits. `value`: the lanes' predicate at a
-    reducing barrier. `last_run`: the step of its last execution. `parked`: the memory version at which polling saw no
-    change.
+    `warp`: the split's warp. `block`: the basic block to execute next. `mask`: the lanes. `state`: a `State`. `frame`:
+    number of the innermost call frame. `key`: number of the barrier, mbarrier or condition that the split waits for.
+    `site`: pc at which it waits. `value`: the lanes' predicate at a reducing barrier. `last_run`: the scheduler step of
+    its last execution. `parked`: `Wave.version` when a polling iteration ended without a change.
     """
 
     __slots__ = (*_FIELDS, "diverged")
 
     def __init__(self, mask: Mask, block: int) -> None:
-        """Place one split per row of `mask` before `block`; warps without lanes are dead."""
+        """Create one split per row (warp) of `mask`, at basic block `block`; warps without lanes are dead."""
         count = len(mask)
         self.warp: IntArray = np.arange(count, dtype=np.int64)
         self.block: IntArray = np.full(count, block, np.int64)
@@ -79,7 +79,7 @@ class WarpSplits:
         return united(self.warp[ids], self.mask[ids])
 
     def taken_out(self, ids: IntArray, masks: Mask) -> IntArray:
-        """Return splits that contain exactly the lanes `masks` of splits `ids`; splits with other lanes are divided."""
+        """Return splits of exactly the lanes `masks` of splits `ids`; divide splits that have other lanes as well."""
         parts = (self.mask[ids] & ~masks).any(axis=1)
         whole: IntArray = ids[~parts]
         if not parts.any():
@@ -87,7 +87,7 @@ class WarpSplits:
         return np.concatenate([whole, self.divide(ids[parts], masks[parts], self.block[ids[parts]])])
 
     def divide(self, ids: IntArray, masks: Mask, block: int | IntArray) -> IntArray:
-        """Move the lanes `masks` of splits `ids` into new splits before `block`; each of `ids` keeps some lanes."""
+        """Move the lanes `masks` of splits `ids` into new splits at `block`; each of `ids` must keep some lanes."""
         added = {name: getattr(self, name)[ids] for name in _FIELDS}
         added["mask"] = masks
         added["block"] = np.full(len(ids), block, np.int64)
@@ -102,10 +102,10 @@ class WarpSplits:
         self.state[ids] = State.DEAD
 
     def merge(self) -> None:
-        """Merge splits of a warp that are ready or at a gate at the same block with the same frame; drop dead ones.
+        """Merge splits of one warp with the same basic block, call frame and state (ready, or waiting at a `Gate`).
 
-        A split that passes its gate does not merge with splits that arrive later. Afterwards, splits are in order of
-        warps.
+        A split that may pass its gate (`PASS`) does not merge with splits that arrive later. Dead splits are removed.
+        Afterwards, splits are in order of warps.
         """
         candidates = self.alive()
         alike = (self.key == PASS, self.frame, self.block, self.state, self.warp)
@@ -128,7 +128,7 @@ class WarpSplits:
         self._keep(ids)
 
     def _keep(self, ids: IntArray) -> None:
-        """Keep only warp splits `ids`, which are in order of their warps."""
+        """Remove all warp splits except `ids`, which are in order of their warps."""
         if len(ids) == len(self.warp) and bool((ids[1:] > ids[:-1]).all()):
             return  # all splits are kept, in the same order
         for name in _FIELDS:
