@@ -1,4 +1,4 @@
-"""The simulator compiles every instruction of the table, except those that docs/limitations.md lists.
+"""The simulator compiles every instruction of the table, except the instructions listed in docs/limitations.md.
 
 The instructions are generated from the instruction table, and compiled without being executed.
 """
