@@ -57,7 +57,8 @@ def page(entry: Entry, marker: str) -> Iterator[str]:
     yield from ("", f"# {entry.name}", "")
     if entry.summary:
         yield from (entry.summary, "")
-    yield f"Chapter: [{entry.chapter}](index.md#{entry.chapter.lower().replace(' ', '-')}).{_sections(entry)}"
+    anchor = entry.chapter.lower().replace(" ", "-")
+    yield f"Listed in the chapter [{entry.chapter}](index.md#{anchor}).{_sections(entry)}"
     yield from ("", "## Forms")
     for section in sections(entry.forms):
         yield from ("", f"### {section.availability[0].upper()}{section.availability[1:]}", "", "```pyptx")
@@ -74,7 +75,8 @@ def page(entry: Entry, marker: str) -> Iterator[str]:
 def _sections(entry: Entry) -> str:
     """Return a sentence that cites the manual sections of an instruction's rows."""
     sections = dict.fromkeys(form.row.manual for form in entry.forms if form.row.manual)
-    return f" In the manual: {', '.join(f'“{section}”' for section in sections)}." if sections else ""
+    quoted = ", ".join(f"“{section}”" for section in sections)
+    return f" Section{'s' if len(sections) > 1 else ''} of the PTX manual: {quoted}." if sections else ""
 
 
 def cell(words: str) -> str:
@@ -90,14 +92,15 @@ def _requirements(entry: Entry) -> Iterator[str]:
     if rows:
         yield from ("", "## Modifiers with separate requirements", "")
         for word, since, target in rows:
-            yield f"- `.{word}`: PTX {since[0]}.{since[1]}{f', {named_targets(target.split())}' if target else ''}"
+            targets = f", {named_targets(target.split())}" if target else ""
+            yield f"- `.{word}` requires PTX {since[0]}.{since[1]}{targets}"
 
 
 def _examples(entry: Entry) -> Iterator[str]:
     """Yield one example of each of an instruction's first forms, in PTX and as a Python call."""
     spelt = dict.fromkeys(next(forms(form.row)) for form in entry.forms)
     shown = [parse_instruction(text) for text in itertools.islice(spelt, EXAMPLES)]
-    yield from ("", "## Examples", "", "The name of each register begins with the type of the register.", "", "```pyptx")
+    yield from ("", "## Examples", "", "Each register name begins with the type of the register.", "", "```pyptx")
     yield from itertools.islice(spelt, EXAMPLES)
     yield from ("```", "", "The same instructions in Python:", "", "```py")
     yield from map(call, shown)
