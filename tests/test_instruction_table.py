@@ -5,6 +5,7 @@ By default a few modules of each compiler are read, with `PYPTX_KERNELS=all` all
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +14,8 @@ from tools.shares import at_most
 
 from pyptx_ir.isa.check import check_instruction
 from pyptx_ir.isa.errors import InstructionError
+from pyptx_ir.isa.patterns import compile_row
+from pyptx_ir.plugins.manager import manager
 from pyptx_ir.syntax import decode, nodes, parse
 
 if TYPE_CHECKING:
@@ -76,3 +79,10 @@ def test_every_instruction_that_a_compiler_wrote_passes_the_table(producer: Path
 
 def test_the_corpus_has_producers() -> None:
     assert len(PRODUCERS) >= 4
+
+
+def test_destinations_in_memory_are_written() -> None:
+    stores = re.compile(r"(st|stmatrix|sust|red|multimem\.(st|red)|wmma\.store|fabric\.try_(get|pullred))[.{]")
+    rows = [row for row in manager().instructions() if stores.match(row.syntax)]
+    assert len(rows) > 60
+    assert [row.syntax for row in rows if not compile_row(row).places[0].written] == []

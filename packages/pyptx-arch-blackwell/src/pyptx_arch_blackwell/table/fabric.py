@@ -74,7 +74,7 @@ def _form(
     return row(
         line,
         operands={**OPERANDS, "handle": f"handle({handle})", "box": "box(dim)"},
-        access="r" * (operands.count(",") + bool(operands)),
+        access="".join("w" if "dst" in name else "r" for name in operands.split(", ") if name),
         since=since,
         targets=targets,
         leading=name.count("."),

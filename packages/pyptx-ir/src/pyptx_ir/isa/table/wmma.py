@@ -76,6 +76,7 @@ def _access(name: str, share: Share, operands: str) -> tuple[InstructionRow, ...
         ss=SPACES,
         type=share.types,
         operands={"r": f"fragment({share.fragment})", "stride": "int32"},
+        access="wrr" if name == "store" else "",
         since=share.since,
         targets=(share.target,),
         leading=2,
