@@ -63,12 +63,12 @@ class Cost:
 
     @property
     def rate(self) -> float:
-        """MB of PTX that the Python writes per second."""
+        """MB of PTX that the generated Python code writes per second."""
         return self.size / self.seconds / 1e6
 
 
 def long_text(lines: int, functions: int) -> str:
-    """Return a module with this number of lines and functions."""
+    """Return the text of a PTX module with this number of lines and functions."""
     numbers = range(lines // 5 // functions)
     body = "".join(
         [LINES.format(a=n % 31, b=n % 29, c=n % 23, guard=n % 9, number=n) for n in numbers],

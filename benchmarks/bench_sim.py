@@ -110,7 +110,7 @@ def rms_norm_ptx() -> str:
 
 
 def softmax_ptx() -> str:
-    """Return the module of a row-wise softmax: exponentials by ex2 of x · log2(e)."""
+    """Return the PTX module of a row-wise softmax, which computes exponentials as ex2(x · log2(e))."""
     count = 4 * VECTORS
     body = [_load("%rd6", 10, vector) for vector in range(VECTORS)]
     body += ["mov.f32 %f0, %f10;", *(f"max.f32 %f0, %f0, %f{10 + i};" for i in range(1, count))]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def place(tile: Reg, rows: Reg | int, columns: int, band: int) -> tuple[Reg, Reg]:
-    """Return row and column of a tile: bands of `band` rows, column by column within a band; ten instructions."""
+    """Return row and column of tile number `tile` in bands of `band` tile rows, column by column; ten instructions."""
     top = tile // (band * columns) * band
     inside, height = tile - top * columns, ptx.min(u32, reg.scalar(u32), rows - top, band)
     column = inside // height

@@ -35,7 +35,7 @@ TEXTS = (
 def _name(random: Random, used: set[str]) -> str:
     """Return a legal PTX name, often like Python code, that the module does not use yet."""
     name = random.choice(NAMES)
-    while name in used or name in {"%", "$", "_"}:  # these characters alone are not PTX names
+    while name in used or name in {"%", "$", "_"}:  # a single one of these characters is not a PTX name
         name += random.choice(("_", "$", "1", "E"))
     used.add(name)
     return name
@@ -137,7 +137,7 @@ class Watch:
 
 
 def main() -> None:
-    """Run all printed files; write their audit events by number and mode, and those of code that lists a folder."""
+    """Run all printed files; write their audit events, by file number and mode, and those of a harmful statement."""
     watch = Watch()
     for sugar in (False, True):  # first runs of printed files, so that later runs import no module
         watch.tried(hostile(0), sugar=sugar)

@@ -50,7 +50,7 @@ def test_a_requirement_has_one_bound_everywhere() -> None:
     bounds = defaultdict[str, set[str]](set)
     for table in (CHECKOUT, *TABLES.values()):
         for name, bound in map(split, words(table)):
-            if not bound.startswith("=="):  # skip exact pins, which only tests use
+            if not bound.startswith("=="):  # skip exact version pins, which only tests use
                 bounds[name].add(bound)
     bounds["pyptx"].discard("")  # requirements of pyptx on its own extras have no bound
     assert {name: found for name, found in bounds.items() if len(found) > 1} == {}

@@ -40,7 +40,8 @@ def run(tmp_path):
     for name in ("conftest.py", "pyproject.toml"):
         shutil.copy(ROOT / name, above)
     shutil.copy(ROOT / "conftest.py", folder)
-    (folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")  # makes the folder pytest's root directory
+    # The folder of an ini file is pytest's root directory.
+    (folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
 
     def run(file: str, *options: str) -> list[str]:
         (folder / "some" / file).write_text(TESTS, encoding="utf-8")

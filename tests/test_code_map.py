@@ -21,7 +21,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def contracts() -> dict[str, list[str]]:
-    """Return the layers of each package, highest first, from contracts about the package's direct modules."""
+    """Return the layers of each package, highest first, from import-linter contracts about its direct modules."""
     rows = read(ROOT / "pyproject.toml")["tool"]["importlinter"]["contracts"]
     found: dict[str, list[str]] = {}
     for layers in (row["layers"] for row in rows if row["type"] == "layers"):
@@ -34,7 +34,7 @@ def contracts() -> dict[str, list[str]]:
 
 
 def names(layer: str) -> list[str]:
-    """Return the module names in a layer of a contract."""
+    """Return the module names in a layer of an import-linter contract."""
     return re.split(r" [|:] ", layer)
 
 

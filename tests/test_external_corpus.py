@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.scaled
 
-MOST, PLANNED = 2, 8  # default numbers of modules per producer: transpiled; planned, but not printed
+MOST, PLANNED = 2, 8  # default numbers of modules per producer: to transpile, and to plan rewrites only
 NEAR = 6  # maximum statements between a poll and a branch of its loop
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.rows import InstructionRow
 
 ROOT = Path(__file__).parents[1]
-# Opcodes that differ from the core's forms only by types, so that the opcode does not determine the distribution.
+# Opcodes that differ from opcodes of the core package only by types, and so do not determine the distribution.
 INDISTINCT = {"mma.sp::ordered_metadata.sync.aligned.shape.row.col.f16.atype.btype.f16"}
 ARCHITECTURES = [home for home in HOMES if home.namespaces]
 
@@ -46,7 +46,7 @@ def named(home: Home, hook: str) -> set[str]:
 
 
 def spellings(row: InstructionRow) -> Iterable[tuple[str, ...]]:
-    """Yield a table row's opcodes without optional modifiers, one for each value of each other modifier."""
+    """Yield opcodes of an instruction-table row without optional modifiers, one per value of a required modifier."""
     items = [sorted(item.words) for item in compile_row(row).items if not item.optional]
     for index, words in enumerate(items):
         for word in words:

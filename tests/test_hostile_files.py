@@ -34,7 +34,7 @@ def test_no_two_files_are_the_same() -> None:
 
 
 def test_what_stands_in_texts_of_bodies_is_what_was_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module_printer, "MOST_LINES", 0)  # prints function bodies as strings, as in long files
+    monkeypatch.setattr(module_printer, "MOST_LINES", 0)  # the transpiler then prints function bodies as strings
     monkeypatch.setattr(long_files, "_FEW", 0)
     held = 0
     for number in range(0, FILES, 4):

@@ -38,7 +38,7 @@ _state = {"on": False}
 
 def _watch(event: str, arguments: tuple[object, ...]) -> None:
     if _state["on"] and event.startswith(EVENTS) and not (event == "open" and arguments[1] in {"r", "rb"}):
-        _watched.append(event)  # reads are not recorded: imports read files
+        _watched.append(event)  # files opened for reading are not recorded: imports read files
 
 
 sys.addaudithook(_watch)

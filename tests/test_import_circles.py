@@ -49,7 +49,7 @@ def modules_named(tree: ast.Module) -> Iterator[str]:
 
 
 def front_door(tree: ast.Module, package: str) -> dict[str, str]:
-    """Return the origin of each name that a package's `__init__` exports, lazily or not, both by dotted name."""
+    """Map the dotted name of each export of a package's `__init__`, lazy or not, to the dotted name of its origin."""
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     return {
         f"{package}.{alias.asname or alias.name}": f"{node.module}.{alias.name}"

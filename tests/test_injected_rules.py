@@ -38,8 +38,8 @@ pytestmark = pytest.mark.scaled
 
 ONE_OF = 40  # one of this many modules is tested by default
 LEAST = full(300, default=15)
-SITES = 3  # maximum wrong rewrites per module, one per function, because rewrites of one function interact
-MANY = 6  # maximum wrong rewrites in one function
+SITES = 3  # maximum injected wrong rewrites per module, one per function: rewrites of one function interact
+MANY = 6  # maximum injected wrong rewrites in one function
 NUMBER = re.compile(r"(?<=[\[(, ])\d+(?=[\]),])", re.ASCII)
 CALL = re.compile(r"(?:ptx\.inst\.|[a-z]\w*\()", re.ASCII)  # call of an instruction, or of a printed function
 Key = tuple[str, int, int]
@@ -111,7 +111,7 @@ class Mutant:
 
 
 def rewrites(path: Path) -> list[list[Key]]:
-    """Return the keys of the rewrites in each function of a module, without functions that have no rewrite."""
+    """Return the keys of the transpiler's rewrites by function of a module; functions without one are omitted."""
     tree = parse(decode(path.read_bytes()))
     row = Row(stripped(tree, infer_style(tree)))
     rules = manager().sugar_rules()
@@ -120,7 +120,7 @@ def rewrites(path: Path) -> list[list[Key]]:
 
 
 def sites(path: Path, chance: random.Random) -> frozenset[Key]:
-    """Return one rewrite each of up to `SITES` functions of a module."""
+    """Return the keys of one transpiler rewrite in each of up to `SITES` functions of a module."""
     keys = rewrites(path)
     return frozenset(map(chance.choice, chance.sample(keys, min(SITES, len(keys)))))
 

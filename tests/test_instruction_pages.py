@@ -23,7 +23,7 @@ EXAMPLES = re.compile(r"```pyptx\n(?P<ptx>[^`]*)```\n\nThe same instructions in 
 ENTRIES = [entry for entry in entries(manager().instructions()) if entry.chapter != ELSEWHERE]
 REGISTER = re.compile(r"%([a-z]\w*)")
 
-# A target and a version for every form: the newest of each target family, and targets with forms since removed.
+# Targets and PTX versions that together have every instruction form: newest targets, and targets with removed forms.
 MACHINES = (
     *((name, (9, 5)) for name in ("sm_90a", "sm_100a", "sm_103a", "sm_107a", "sm_110a", "sm_120a")),
     *(("sm_70", (6, 2)), ("sm_60", (6, 3))),

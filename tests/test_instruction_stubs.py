@@ -23,7 +23,7 @@ PARTS = {part.module: part for part in parts(ROWS)}
 STUBS = write_stubs(ROWS)
 ARCHITECTURES = [module for module in STUBS if module != CORE]
 
-StubClass = tuple[str, str]  # a module, and a class of the module ("" for methods)
+StubClass = tuple[str, str]  # a stub module, and a class in it ("" for its functions)
 
 
 def statements(module: str) -> Iterator[tuple[str, ast.stmt]]:
@@ -55,7 +55,7 @@ MEMBERS = read()
 
 
 def differences(state: State, place: StubClass, seen: set[tuple[int, StubClass]]) -> Iterator[str]:
-    """Yield the differences between the attribute paths of a class and the opcodes of the rows of all packages."""
+    """Yield the differences between the attribute paths of a stub class and all opcodes of the instruction table."""
     if (id(state), place) in seen:
         return
     seen.add((id(state), place))

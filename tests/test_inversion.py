@@ -54,7 +54,7 @@ class Case(NamedTuple):
 
 
 def cases(path: Path) -> Iterator[Case]:
-    """Yield the instructions of a file."""
+    """Yield the instructions of the functions in a PTX file."""
     module = parse(decode(path.read_bytes()), path.name)
     version = next((node.major, node.minor) for node in module.body if isinstance(node, nodes.Version))
     target = next(node.names[0] for node in module.body if isinstance(node, nodes.Target))
@@ -172,7 +172,7 @@ def only_inst(text: str) -> bool:
 
 @pytest.mark.parametrize("opcode", OPCODES)
 def test_every_form_in_the_table_has_a_call(opcode: str) -> None:
-    """Test some forms of each row by default, all of them with `PYPTX_KERNELS=all`."""
+    """Test some forms of each instruction-table row by default, all forms with `PYPTX_KERNELS=all`."""
     chance = Random(opcode)
     for row in (pattern.row for pattern in patterns_of(opcode)):
         for text in forms(row) if FULL else some_forms(row, chance, 2):
@@ -253,11 +253,11 @@ def test_operands_are_written_as_the_caller_says() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "add.ftz.rn.f32 %f1, %f2, %f3;",  # modifiers not in the manual's order: no call
-        "fabric.fence.acquire.sys;",  # no DSL function: no call
-        "add.u32 %r1, %r2;",  # not a legal instruction: no call
+        "add.ftz.rn.f32 %f1, %f2, %f3;",  # no call is found: its modifiers are not in the manual's order
+        "fabric.fence.acquire.sys;",  # no call is found: it has no DSL function
+        "add.u32 %r1, %r2;",  # no call is found: an operand is missing
         "acme.frob.b32 %r1;",
-        "bra done;",  # control-flow structures emit branches: no call
+        "bra done;",  # no call is found: control-flow structures emit branches
     ],
 )
 def test_what_only_inst_emits_has_no_call(text: str) -> None:

@@ -12,9 +12,9 @@ from pyptx_transpile.rules.table import RULES
 
 HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k()\n{\n.reg .pred %p<9>;\n.reg .b32 %r<9>;\n"
 LOOPS = {
-    "a loop of one block": ("$A:\n@%p1 bra $A;", {"$A": 1}),
+    "a loop of one basic block": ("$A:\n@%p1 bra $A;", {"$A": 1}),
     "a loop in a loop": ("$A:\n$B:\n@%p1 bra $B;\n@%p2 bra $A;", {"$A": 1, "$B": 1}),
-    "two branches back to one head": ("$A:\n@%p1 bra $A;\nmov.b32 %r1, 0;\nbra $A;", {"$A": 2}),
+    "two branches back to one loop header": ("$A:\n@%p1 bra $A;\nmov.b32 %r1, 0;\nbra $A;", {"$A": 2}),
     "a backward branch that closes no loop": ("bra $B;\n$A:\nret;\n$B:\n@%p1 bra $A;", {}),
     "a loop entered after its first label": ("bra $B;\n$A:\nmov.b32 %r1, 0;\n$B:\n@%p1 bra $A;", {"$B": 1}),
     "a cycle with two entries": ("@%p1 bra $B;\n$A:\nmov.b32 %r1, 0;\n$B:\n@%p2 bra $A;", {}),

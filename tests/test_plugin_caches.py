@@ -9,7 +9,7 @@ PACKAGES = Path(__file__).parents[1] / "packages"
 
 
 def forgetful(text: str) -> list[str]:
-    """Return the functions in a source that call the process's `manager()` and have a plain cache."""
+    """Return the functions in Python source that call the process's `manager()` and have a `cache` decorator."""
     functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
     return [
         function.name

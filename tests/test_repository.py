@@ -26,7 +26,7 @@ FUNCTION_LINES = 40
 SHIM_LINES = 2000
 RELEASE_LINES = 60
 
-# Files and functions above the length limits, each with its reason. A row that is no longer needed fails the test too.
+# Files and functions above the length limits, each with its reason. An entry for a short file or function fails too.
 LONG_FILES: dict[str, str] = {"noxfile.py": "every session in one file: `nox -l` is the manual"}
 LONG_FUNCTIONS: dict[str, str] = {
     f"packages/pyptx-arch-blackwell/src/pyptx_arch_blackwell/ptx/mma.py::{name}": "one line for each keyword of the MMA"
@@ -61,8 +61,9 @@ SKIPS: dict[str, str] = {
 
 # Commands that generate files: `--list` lists the files, `--check` reports stale ones.
 HELD_ELSEWHERE = {
-    "docs/transpiler-report.md",  # tests/test_transpiler_report.py checks some rows, as all take a minute
-    "tests/plugin_contract/acme_arch/src/acme_arch/ptx/instruction_set.pyi",  # checked by test_acme.py
+    "docs/transpiler-report.md",  # tests/test_transpiler_report.py measures a few of its rows: all take a minute
+    # tests/plugin_contract/test_acme.py compares this stub with the output of `pyptx stubs`.
+    "tests/plugin_contract/acme_arch/src/acme_arch/ptx/instruction_set.pyi",
 }
 GENERATORS = (
     ["-m", "tools.generate_isa"],
@@ -215,7 +216,7 @@ def test_functions_are_short() -> None:
         for node in statements(ast.parse(text)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno:
                 told = len((ast.get_docstring(node, clean=False) or "").splitlines())
-                lines = node.end_lineno - node.lineno + 1 - told  # number of lines, without docstrings
+                lines = node.end_lineno - node.lineno + 1 - told  # lines of the function, without its docstring
                 if lines > FUNCTION_LINES:
                     long[f"{name}::{node.name}"] = lines
     assert long.keys() == LONG_FUNCTIONS.keys(), long
@@ -278,12 +279,12 @@ def session_of(name: str) -> str:
 
 # References of the DSL and the simulator to an architecture: number of lines in each file, with the reason.
 OF_ARCHITECTURES = {
-    "pyptx_dsl/contract/specs.py": 2,  # methods Tile.wgmma_a and Tile.wgmma_b
-    "pyptx_dsl/contract/tensors.py": 1,  # tma_desc() returns a tensor map's address
-    "pyptx_dsl/instructions/instruction_set.pyi": 8,  # other packages' modifiers; prefetch.tensormap of the core
-    "pyptx_dsl/reg.py": 2,  # reg.wgmma_frag
-    "pyptx_dsl/smem.py": 2,  # smem.wgmma_tile
-    "pyptx_sim/readers/triton.py": 1,  # converts Triton's TensorDescriptor to the plugin's class of that name
+    "pyptx_dsl/contract/specs.py": 2,  # Hopper: methods Tile.wgmma_a and Tile.wgmma_b
+    "pyptx_dsl/contract/tensors.py": 1,  # Hopper: tma_desc() returns a tensor map's address
+    "pyptx_dsl/instructions/instruction_set.pyi": 8,  # modifiers from architecture packages; prefetch.tensormap
+    "pyptx_dsl/reg.py": 2,  # Hopper: function reg.wgmma_frag
+    "pyptx_dsl/smem.py": 2,  # Hopper: function smem.wgmma_tile
+    "pyptx_sim/readers/triton.py": 1,  # converts Triton's TensorDescriptor to the Hopper plugin's class of that name
 }
 MOST_OF_ARCHITECTURES = 20
 
@@ -362,7 +363,7 @@ def test_a_changelog_begins_with_the_version_of_its_package(package: Path) -> No
 
 
 def test_the_shim_stays_small() -> None:
-    """DESIGN §9: only time-critical code is C++; the driver that tests it is in `tests/` and does not count."""
+    """DESIGN §9: only time-critical code is C++. The null driver in `tests/` (also C++) does not count."""
     files = texts(".cpp", ".h")
     lines = {name: text.count("\n") for name, text in files if "/src/cpp/" in name}
     assert lines

@@ -1,4 +1,4 @@
-"""The page of static evidence: the declared tiles match the PTX, and rows of other compilers are kept."""
+"""The page of static evidence: declared tiles match the PTX; a new page keeps the rows of other compilers."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ LAUNCHED = ("nvcc-13.0/atomics.sm_80", "nvcc-13.0/hashing.sm_75", "triton-3.9/ac
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Yield a folder from which `my_kernel` is imported; restore the jax options that the lines set."""
+    """Yield a folder from which `my_kernel` is imported; restore the jax options that its printed lines set."""
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "my_kernel", raising=False)
     before = jax.config.jax_enable_x64
@@ -225,7 +225,7 @@ def test_a_matrix_product_with_tensor_maps_is_a_kernel_of_torch(tmp_path: Path) 
         out_specs={"c": tile("M", "N", 64)},
         grid=1,
         block=384,
-        smem=213_040,  # bytes of its three stages, as in corpus/sources/hopper_gemm.cu
+        smem=213_040,  # bytes of the kernel's three pipeline stages, as in corpus/sources/hopper_gemm.cu
     )
     torch.manual_seed(3)
     a, b = torch.randn(136, 128).bfloat16(), torch.randn(264, 128).bfloat16()

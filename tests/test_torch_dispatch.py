@@ -1,6 +1,6 @@
-"""Dispatch tiers of the torch page, under its names and with its own code blocks, on the CPU.
+"""Dispatch tiers that the specification's torch page names, tested with the page's own code blocks, on the CPU.
 
-Its first tier, CUDA graphs, is in `tests/gpu/test_torch.py`, because graphs need CUDA.
+The first tier, CUDA graphs, is in `tests/gpu/test_torch.py`, because graphs need CUDA.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FIRST = "k = build_rms_norm(256, 4096)"
 
 
 def run(source: str, **names: Any) -> dict[str, Any]:
-    """Execute a block in its own namespace and return the namespace."""
+    """Execute a code block of the specification in its own namespace, and return the namespace."""
     namespace: dict[str, Any] = {"__name__": "seed", "torch": torch, **names}
     exec(compile(on_cpu(source), "seeds/004", "exec"), namespace)  # noqa: S102 - the block is the specification
     return namespace

@@ -17,7 +17,7 @@ from tools import check_glossary
 
 ROOT = Path(__file__).resolve().parents[1]
 LINKS = {"href", "src", "poster", "data"}
-EVERYWHERE = {"", "top"}  # fragments that lead to the start of every page, by the HTML standard
+EVERYWHERE = {"", "top"}  # URL fragments that lead to the start of every page, by the HTML standard
 
 
 class Page(HTMLParser):

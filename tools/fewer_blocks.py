@@ -28,7 +28,7 @@ class Fewer:
 
     @property
     def declaration(self) -> object:
-        """The wrapped kernel's declaration."""
+        """Declaration (specs, grid, directives) of the wrapped kernel."""
         return self.kernel.declaration
 
     def specialize(self, arguments: Sequence[Argument], keywords: Mapping[str, object]) -> Specialization:

@@ -2,9 +2,10 @@
 
     python -m tools.generate_isa [--check | --list]
 
-These are the stubs of `ptx.inst` (one in each package with rows), the reference pages and their index. Only rows of the
-packages in this checkout are used, not those of other plugins. With `--check`, write nothing; print the names of files
-that are stale, missing or left over, and exit with 1 if there are any. With `--list`, print the names of the files.
+These are the stubs of `ptx.inst` (one in each package with table rows), the reference pages and their index. Only rows
+of the packages in this checkout are used, not those of other plugins. With `--check`, write nothing; print the names of
+files that are stale, missing or left over, and exit with 1 if there are any. With `--list`, print the names of the
+files.
 """
 
 from __future__ import annotations

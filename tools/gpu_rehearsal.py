@@ -22,7 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 REHEARSAL = ROOT / "tools" / "rehearsal"
 NULL_DRIVER = ROOT / "packages" / "pyptx-launch" / "tests" / "null_driver.py"
-WITHOUT = ("torch", "jax", "hardware")  # torch and jax find no GPU; GPU hardware is absent
+WITHOUT = ("torch", "jax", "hardware")  # frameworks that find no GPU here, and GPU hardware, which is absent
 DEAD = "http://127.0.0.1:9"  # network proxy that refuses connections
 
 
@@ -57,7 +57,7 @@ def environment(driver: str, folder: Path, ptxas: str) -> dict[str, str]:
         "HOST_DRIVER_IMAGES": str(folder / "images"),
         "HOST_DRIVER_PTXAS": ptxas,
         "GPU_CHECK_WITHOUT": " ".join(WITHOUT),
-        "GPU_CHECK_SECONDS": os.environ.get("GPU_CHECK_SECONDS", "1200"),  # seconds, more than on a GPU machine
+        "GPU_CHECK_SECONDS": os.environ.get("GPU_CHECK_SECONDS", "1200"),  # time limit; a GPU machine needs less
         "GPU_CHECK_PRODUCT_SECONDS": os.environ.get("GPU_CHECK_PRODUCT_SECONDS", "10"),
     }
 
@@ -72,7 +72,7 @@ def alone() -> list[str]:
 
 
 def tool(name: str) -> str:
-    """Return the path of an NVIDIA tool: on PATH, or in a wheel."""
+    """Return the path of the NVIDIA tool `name`, found on PATH or in an installed wheel."""
     found = shutil.which(name)
     if found is None and importlib.util.find_spec("cuda.pathfinder"):
         found = import_module("cuda.pathfinder").find_nvidia_binary_utility(name)

@@ -124,7 +124,7 @@ def count(said: str) -> int | None:
 
 
 def counted(run: tuple[int, str]) -> tuple[int | None, ...]:
-    """Return the number of findings of each sanitizer check; `run` is a case's number, and `faulty` or `mended`."""
+    """Return the number of findings of each sanitizer check; `run` is a kernel's number, and `faulty` or `mended`."""
     command = (sys.executable, "-m", "tests.gpu.injected", str(run[0]), run[1])
     return tuple(count(told("compute-sanitizer", "--tool", check, *command)) for check in CHECKS)
 

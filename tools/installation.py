@@ -16,7 +16,7 @@ from typing import Any
 import nox
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = (  # dependencies first
+PACKAGES = (  # local packages, each after its dependencies
     "pyptx-ir",
     "pyptx-dsl",
     "pyptx-transpile",
@@ -28,9 +28,9 @@ PACKAGES = (  # dependencies first
     "pyptx-jax",
     "pyptx",
 )
-COMPILED = ("pyptx-launch",)  # installed from a wheel that all nox sessions of one Python version share
-FRAMEWORKS = {"pyptx-torch": "torch", "pyptx-jax": "jax"}  # runtime: dependency group of its framework
-ACME = ROOT / "tests" / "plugin_contract" / "acme_arch"  # the third-party plugin that every test run installs
+COMPILED = ("pyptx-launch",)  # packages installed from wheels that nox sessions of one Python version share
+FRAMEWORKS = {"pyptx-torch": "torch", "pyptx-jax": "jax"}  # by runtime: dependency group of its framework
+ACME = ROOT / "tests" / "plugin_contract" / "acme_arch"  # third-party plugin of the contract tests
 BACKENDS = ("hatchling>=1.27", "scikit-build-core>=0.11")
 TOOL_WHEELS = {"ptxas": "nvidia-cuda-nvcc", "nvdisasm": "nvidia-cuda-nvdisasm", "cuobjdump": "nvidia-cuda-cuobjdump"}
 
@@ -86,8 +86,8 @@ def toolchain() -> list[str]:
 def install(session: nox.Session, *requirements: str, frameworks: bool = False, compiled: bool = False) -> None:
     """Install the local packages (editable) and further requirements, in one installer call.
 
-    pyptx-torch, pyptx-jax, torch and jax are installed only with `frameworks`; the compiled package with either
-    switch.
+    pyptx-torch, pyptx-jax, torch and jax are installed only with `frameworks`; the compiled package with `frameworks`
+    or `compiled`.
     """
     left_out = () if frameworks else tuple(FRAMEWORKS)
     pure = [name for name in PACKAGES if name not in (*COMPILED, *left_out)]

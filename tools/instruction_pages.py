@@ -73,7 +73,7 @@ def page(entry: Entry, marker: str) -> Iterator[str]:
 
 
 def _sections(entry: Entry) -> str:
-    """Return a sentence that cites the manual sections of an instruction's rows."""
+    """Return a sentence that cites the manual sections of an instruction's rows in the instruction table."""
     sections = dict.fromkeys(form.row.manual for form in entry.forms if form.row.manual)
     quoted = ", ".join(f"“{section}”" for section in sections)
     return f" Section{'s' if len(sections) > 1 else ''} of the PTX manual: {quoted}." if sections else ""

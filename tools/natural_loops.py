@@ -1,4 +1,4 @@
-"""Natural loops of a body: back edges of its control flow, by the labels that dominate them.
+"""Natural loops of a function body (`Body`): back edges of its control flow, by the labels that dominate them.
 
 A loop is natural if every path into it passes one label; a backward branch alone does not make one.
 """
@@ -23,7 +23,7 @@ _LEAVES = frozenset({"bra", "brx", "exit", "ret", "trap"})
 
 
 def natural_loops(body: Body) -> dict[int, list[int]]:
-    """Return, by index of a natural loop's first item, the indices of the last items of blocks that lead back to it."""
+    """Return, by index of a loop head's first body item, the indices of the last items of blocks that branch to it."""
     starts = _starts(body)
     ends = [*starts[1:], body.end]
     number = {start: at for at, start in enumerate(starts)}
@@ -35,7 +35,7 @@ def natural_loops(body: Body) -> dict[int, list[int]]:
 
 
 def raised(loops: Mapping[int, Sequence[int]], plan: RewritePlan) -> int:
-    """Return the number of loops that the transpiler's rewrites cover: one per rewrite, except for called functions."""
+    """Return the number of loops that the transpiler's rewrites cover: one per rewrite, any number per helper."""
     rewrites = sorted((rewrite for rewrite in plan.rewrites() if rewrite.loops or rewrite.helper), key=_size)
     count = 0
     for head, latches in sorted(loops.items(), key=lambda loop: max(loop[1]) - loop[0]):
@@ -52,7 +52,7 @@ def _size(rewrite: Rewrite) -> int:
 
 
 def _starts(body: Body) -> list[int]:
-    """Return the indices of the items of a body at which its basic blocks start."""
+    """Return the indices of the body items (statements, labels) at which basic blocks start."""
     found = {body.start}
     for at in range(body.start, body.end):
         node = body.items[at].node
@@ -64,7 +64,7 @@ def _starts(body: Body) -> list[int]:
 
 
 def _successors(body: Body, at: int) -> Iterator[int]:
-    """Yield the successor blocks of a basic block, given its last item."""
+    """Yield the first item's index of each successor of a basic block; `at` is the index of the block's last item."""
     node = body.instruction(at)
     jump = body.jump_at(at)
     if jump is not None:

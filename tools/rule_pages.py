@@ -127,12 +127,12 @@ class Page:
 
     @property
     def example(self) -> str:
-        """The PTX with the fault, under `## Example`."""
+        """The PTX example with the fault, under `## Example` in the rule's Markdown file."""
         return self._blocks[0][1]
 
     @property
     def output(self) -> str:
-        """The output of the example, as the file has it now."""
+        """The output of the example, as stored in the rule's Markdown file."""
         return self._blocks[1][1]
 
     @property
@@ -155,7 +155,7 @@ class Page:
 
 
 def pages() -> dict[str, Page]:
-    """Return the pages of all rules and codes of this repository, by name."""
+    """Return the pages of all rules and error codes of this repository, by name."""
     ours = ROOT / "packages"
     rows = (row for row in explanations().values() if row.page is not None and row.page.is_relative_to(ours))
     return {row.name: Page(row, row.page.read_text(encoding="utf-8")) for row in rows if row.page is not None}

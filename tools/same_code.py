@@ -43,7 +43,7 @@ _CODE: Final = re.compile(r"[;{]\s*$", re.MULTILINE)
 
 
 class Part(NamedTuple):
-    """Part that may change: a `variable`, `name` or `text` (f-string, fields as `_`), or the `imports` or `__all__`."""
+    """Part of a statement that may change: variable, name, text (of f-strings: fields as `_`), imports or `__all__`."""
 
     kind: str
     words: tuple[str, ...]
@@ -60,7 +60,7 @@ class Statement(NamedTuple):
 
 
 def statements(body: Sequence[ast.stmt], depth: str = "", scope: int = 0) -> Iterator[Statement]:
-    """Yield the imports of a block as one statement, then its other statements, each before its nested blocks."""
+    """Yield the imports of a Python block as one statement, then each other statement, before its nested blocks."""
     imports = [each for each in body if isinstance(each, ast.Import | ast.ImportFrom)]
     names = [f"{ast.unparse(each).split()[1]} {ast.unparse(name)}" for each in imports for name in each.names]
     yield Statement("imports", body[0].lineno if body else 1, scope, (depth, Part("imports", tuple(names))))
@@ -76,7 +76,7 @@ def statements(body: Sequence[ast.stmt], depth: str = "", scope: int = 0) -> Ite
 
 
 def _parts(node: ast.AST | list[Any] | complex | str | None, blocks: list[list[ast.stmt]]) -> Iterator[Part | str]:
-    """Yield the nodes' fields of a syntax tree in order, without arguments of errors; append its blocks to `blocks`."""
+    """Yield the fields of a syntax tree in order, without arguments of exceptions; append nested blocks to `blocks`."""
     match node:
         case ast.Constant(value=str(text)):
             yield Part("text", (text,))
@@ -113,7 +113,7 @@ def _constants(nodes: Sequence[ast.expr]) -> bool:
 
 
 def _shape(parts: Sequence[Part | str]) -> tuple[str, ...]:
-    """Return the parts of a statement that must not change, and the kinds of its other parts."""
+    """Return the fields of a statement that must not change, and the `kind` of each `Part`, which may change."""
     return tuple(each if isinstance(each, str) else each.kind for each in parts)
 
 
@@ -188,7 +188,7 @@ def _git(*arguments: str) -> str:
 
 
 def report(commit: str, paths: Sequence[Path]) -> tuple[list[str], dict[tuple[str, str], list[str]]]:
-    """Return a line per differing file or listed file without difference; and the lines of names not in the table."""
+    """Return a line per differing file and per listed file without difference; and lines of names not in the table."""
     rows = csv.DictReader(REASONS.read_text(encoding="utf-8").splitlines(), delimiter="\t")
     listed = {row["path"] for row in rows if row["reason"] and any(map((ROOT / row["path"]).is_relative_to, paths))}
     files = changed_files(commit, paths)

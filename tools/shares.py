@@ -24,13 +24,13 @@ def full(everything: T, *, default: T) -> T:
 
 
 def share(cases: Iterable[T], step: int, turn: int = 0) -> list[T]:
-    """Return every `step`-th case from index `turn` on, or all cases if PYPTX_KERNELS is `all`."""
+    """Return every `step`-th test case, from index `turn` % `step` on; all cases if PYPTX_KERNELS is `all`."""
     every = list(cases)
     return every if FULL else every[turn % step :: step]
 
 
 def at_most(cases: Iterable[T], most: int, turn: int = 0) -> list[T]:
-    """Return at most `most` cases, evenly spaced and shifted by `turn`, or all cases if PYPTX_KERNELS is `all`."""
+    """Return at most `most` test cases, evenly spaced from index `turn` on; all cases if PYPTX_KERNELS is `all`."""
     every = list(cases)
     if FULL:
         return every

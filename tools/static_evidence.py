@@ -85,7 +85,7 @@ class ListedKernel:
 
     @property
     def row(self) -> Row:
-        """Row of our kernel in tools/kernel_resources: the first of its file, or the first with `built_with`."""
+        """First `Row` of tools/kernel_resources with this example file and `built_with`: our kernel's."""
         return next(row for row in ROWS if row.example == self.name and self.built_with in row.specialization)
 
 
@@ -163,7 +163,7 @@ issue faster than tensor cores compute and memory delivers.
 last made on {{date}}. [Performance](performance.md#on-blackwell-not-measured) has the purpose of each GEMM, with the
 speed of a published kernel of the same kind.
 """
-VARIES = "varies"  # replaces the digest: PTX of other compilers contains file and module names
+VARIES = "varies"  # in place of the PTX digest: file names in other compilers' PTX vary
 LOOPS_HEAD = (
     *("kernel", "by", "registers", "spilled bytes", "instructions"),
     *("MMA loop", "MMAs", "waits", "commits", "rest"),
@@ -196,7 +196,7 @@ class Counted:
 
 
 def _counts(loop: Loop | None, *kinds: re.Pattern[str]) -> list[str]:
-    """Return a loop's number of instructions, the number of each kind, and the number of other instructions."""
+    """Return the numbers of a SASS loop's instructions: all, those of each kind (opcode pattern), and the others."""
     if loop is None:
         return ["none: unrolled", *[""] * (len(kinds) + 1)]
     counts = [loop.count(kind) for kind in kinds]
@@ -212,7 +212,7 @@ class Others:
 
     @classmethod
     def committed(cls) -> Others:
-        """Return the rows of other compilers' kernels from the committed page."""
+        """Return the table rows of other compilers' kernels from the committed page."""
         text = (ROOT / PAGE).read_text(encoding="utf-8") if (ROOT / PAGE).is_file() else ""
         lines = re.findall(rf"(?m)^\|.*\| {VARIES} \|$", text)
         told = [tuple(cell.strip() for cell in each.split("|")[1:-1]) for each in lines]
@@ -222,7 +222,7 @@ class Others:
 
     @classmethod
     def made(cls, folder: Path) -> Others:
-        """Return rows for other compilers' kernels in a folder, whose `made_by.json` names the compilers."""
+        """Return table rows of other compilers' kernels in a folder, whose `made_by.json` names the compilers."""
         made_by = json.loads((folder / "made_by.json").read_text(encoding="utf-8"))
         rows = {
             each.title: (made_by[each.name], _of_others(folder / f"{each.name}.ptx", problem))

@@ -59,7 +59,7 @@ generated the PTX. `python -m tools.transpiler_report` updates this page.
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Counts over several PTX modules, by the name of the counted statement; `columns` turns them into table cells."""
+    """Counts of Python lines and PTX statements of several modules, by name; `columns` turns them into table cells."""
 
     counts: Counter[str]
 
@@ -145,7 +145,7 @@ def _of_body(body: Body, plan: RewritePlan) -> Counter[str]:
 
 
 def _kinds(text: str) -> Iterator[str]:
-    """Yield the kind of each nonblank line of some of the printed Python: `formatting`, `loc`, or `lines`."""
+    """Yield the kind of each nonblank line of transpiled Python `text`: `formatting`, `loc`, or `lines` (others)."""
     kinds = dict.fromkeys(range(1, text.count("\n") + 2), "lines")
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):

@@ -123,7 +123,7 @@ class Case:
     `bytes` is the minimum memory traffic, reads and writes; `flops` counts a multiply-add as two. `goal_us` is the time
     that the kernel should reach on an H200, None without a goal. `small` draws inputs small enough for the simulator,
     where the tests also compare kernel and reference. `capability` is that of the only GPUs that the kernel runs on,
-    HOPPER for sm_90a; on other GPUs the row is left out.
+    HOPPER for sm_90a; on other GPUs the case is left out.
     """
 
     name: str

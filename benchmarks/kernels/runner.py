@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from benchmarks.kernels.case import Case, Inputs
     from benchmarks.kernels.protocol import Output
 
-LEAST_SHARE = 0.3  # minimum share of a case's seconds for timing, whatever inputs, compilation and reference take
+LEAST_SHARE = 0.3  # minimum share of a case's seconds for timing, even if inputs, compilation and reference take longer
 PRIMED = 2.0  # runs per timing: an untimed run and a timed one
 
 
@@ -59,7 +59,7 @@ def where(device: gpu.Cuda) -> dict[str, str]:
 def examine_all(
     chosen: Mapping[str, Sequence[Case]], device: gpu.Device, place: dict[str, str], seconds: float
 ) -> Iterator[Run]:
-    """Check and time each case for its share of `seconds`; after each case, yield its subject's results so far."""
+    """Check and time each case for its share of `seconds`; after each, yield its subject's (case file's) results."""
     ends = time.monotonic() + seconds
     left = sum(map(len, chosen.values()))
     for subject, rows in chosen.items():

@@ -5,7 +5,7 @@
 Each part runs in its own process. On a machine with a GPU: the driver and torch, then jax. Without one: the native
 extension, torch and jax on the null driver of the tests; the calls of a GPU machine on CPU tensors and arrays, which
 the simulator runs; and the first launch of rms_norm in a process that has launched one other kernel, with an empty and
-with a filled cubin cache. Rows of a part are measured alternately. The tables show the best and the median of the
+with a filled cubin cache. The calls of a part are measured alternately. The tables show the best and the median of the
 rounds, in microseconds per call, and their middle half. Targets that need a GPU are marked where there is none. Exits
 with 1 if a part fails, or if a target is missed without `--unjudged`.
 """
@@ -100,7 +100,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path, help="also write the results to FILE as JSON")
     parser.add_argument("--repeat", type=int, default=25, help="rounds of a part")
-    parser.add_argument("--only", choices=[part.name for part in PARTS], help="measure this part alone")
+    parser.add_argument("--only", choices=[part.name for part in PARTS], help="measure only this part of the benchmark")
     parser.add_argument("--without", nargs="*", default=[], help="parts to leave out: frameworks that see no GPU")
     parser.add_argument("--unjudged", action="store_true", help="exit with 0 if targets are missed: for a busy machine")
     parser.add_argument("--part", help=argparse.SUPPRESS)

@@ -46,14 +46,14 @@ class RawLaunch:
             sys.exit(f"CUDA driver error {status}")
 
     def on(self, stream: int) -> Callable[[], int]:
-        """Return a launch on a stream through ctypes."""
+        """Return a function that launches the kernel on a stream through ctypes."""
         launch, null = self.library.cuLaunchKernel, ctypes.c_void_p(0)
         shape = [ctypes.c_uint(each) for each in (self.blocks, 1, 1, THREADS, 1, 1, 0)]
         arguments = (self.function, *shape, ctypes.c_void_p(stream), self.parameters, null)
         return lambda: int(launch(*arguments))
 
     def through_cuda_python(self, stream: int) -> Callable[[], object]:
-        """Return a launch on a stream through cuda-python."""
+        """Return a function that launches the kernel on a stream through cuda-python."""
         from cuda.bindings import driver as cuda
 
         function, queue = cuda.CUfunction(self.function.value), cuda.CUstream(stream)

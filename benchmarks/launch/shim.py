@@ -37,7 +37,7 @@ def plan_of_three() -> Plan:
 
 
 def launcher_calls(plan: Plan) -> Calls:
-    """Return calls of launchers, each with more queries of torch state than the last; one queries in Python."""
+    """Return calls of launchers that query more and more of torch's state; one of them queries in Python, not C++."""
     import torch
 
     from pyptx_torch.internals import GUARDS, TENSOR_GUARDS, VARIABLES, count_versions
@@ -54,11 +54,11 @@ def launcher_calls(plan: Plan) -> Calls:
     whole = launcher(plan, **directly, variables=VARIABLES)
     asking_python = launcher(plan, **python)
     return {
-        "launcher, out=, asking torch nothing": lambda: bare(x, w, out=y),
-        "and modes, gradients, negation, versions": lambda: asking(x, w, out=y),
-        "and forward-mode derivatives": lambda: whole(x, w, out=y),
-        "the same, its output allocated": lambda: whole(x, w),
-        "launcher, out=, asking all of it in Python": lambda: asking_python(x, w, out=y),
+        "launcher, out=, without queries of torch's state": lambda: bare(x, w, out=y),
+        "queries of modes, gradients, negation, versions": lambda: asking(x, w, out=y),
+        "queries of forward-mode derivatives, too": lambda: whole(x, w, out=y),
+        "all queries, output allocated by the launcher": lambda: whole(x, w),
+        "launcher, out=, all queries in Python": lambda: asking_python(x, w, out=y),
         "torch.empty_like": lambda: torch.empty_like(x),
     }
 

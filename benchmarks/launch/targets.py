@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Target: the measured value must not exceed the limit; both are in `unit`."""
+    """Upper limit of a measured value; both are in `unit`."""
 
     name: str
     limit: float
@@ -34,9 +34,13 @@ TARGETS = (
     Target("whole call, output allocated / torch.add", 1.5, "x", TORCH_NULL, lambda us: us[OUTPUT] / us[ADD]),
     Target("whole call, out= / torch.add, out=", 1.1, "x", TORCH_NULL, lambda us: us[OUT] / us[ADD_OUT]),
     Target("whole call that writes to an input / torch.add", 1.5, "x", TORCH_NULL, lambda us: us[MUTATING] / us[ADD]),
-    Target("whole call with a number / torch.add", 1.5, "x", TORCH_NULL, lambda us: us[SCALAR] / us[ADD]),
+    Target("whole call with a tensor and a number / torch.add", 1.5, "x", TORCH_NULL, lambda us: us[SCALAR] / us[ADD]),
     Target(
-        "the same, writing to its input / torch.add", 1.5, "x", TORCH_NULL, lambda us: us[SCALAR_MUTATING] / us[ADD]
+        "whole call with a number that writes to its input / torch.add",
+        1.5,
+        "x",
+        TORCH_NULL,
+        lambda us: us[SCALAR_MUTATING] / us[ADD],
     ),
     Target("jit(ours) / jit(x + w), no device", 1.1, "x", JAX_NULL, lambda us: us["jit(ours)"] / us["jit(x + w)"]),
     Target("first call of rms_norm, less ptxas", 50.0, "ms", "first call", lambda us: us[f"{EMPTY}: all"] / 1e3),

@@ -23,7 +23,7 @@ def torch_on_null(repeat: int, _device: str) -> list[dict[str, Any]]:
     driver.context(0)  # device 0's context is current, as in any thread in which torch uses CUDA
     import torch
 
-    x, w, y = (torch.ones(THREADS) for _ in range(3))  # so few elements that torch's addition is all overhead, too
+    x, w, y = (torch.ones(THREADS) for _ in range(3))  # few elements: torch's addition is only overhead, too
     add, add_, scale, scale_ = kernels()
     for kernel, tensors, keywords in ((add, (x, w), {}), (add_, (x, w), {}), (scale, (x,), A), (scale_, (x,), A)):
         launch_directly(kernel, *tensors, **keywords)
@@ -50,7 +50,7 @@ A = {"alpha": 0.5}
 
 
 def kernels() -> tuple[Any, ...]:
-    """Return a kernel with an output, one that writes to an input, and both with a number in place of a tensor."""
+    """Return four kernels: with an output or writing to an input; each with two tensors, or a tensor and a number."""
     from pyptx import Tile, kernel, ptx
     from pyptx.types import f32
 

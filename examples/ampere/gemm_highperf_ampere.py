@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     Origin = tuple[Reg | int, Reg | int]  # first row and column of a tile
 
 SHAPE = (16, 8, 16)  # M, N and K of one mma.sync
-CHUNK = 8  # elements in 16 bytes, the size of a cp.async, of an ldmatrix row and of a store
+CHUNK = 8  # elements in 16 bytes: one cp.async, one row of an ldmatrix, or one store
 WARP_TILE = 64  # rows and columns of C per warp: 128 accumulator registers per lane
 GROUP = 8  # tile rows per group of the tile order
 PACKED = {bf16: bf16x2, f16: f16x2}
@@ -73,7 +73,7 @@ class Config:
 class Ring:
     """Stages of a tile in shared memory, and this thread's share of the copies from a row-major matrix.
 
-    A thread copies a chunk of every `step`-th row. `source` is the address of its first chunk of the next tile; `rows`
+    A thread copies 16 bytes, a chunk, of each `step`-th row. `source` is the address of the next tile's first. `rows`
     and `columns` are the numbers of rows and columns of the matrix from that chunk on.
     """
 

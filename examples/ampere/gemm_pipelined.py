@@ -52,7 +52,7 @@ def tiles(dtype: PtxType) -> tuple[SharedTile, SharedTile]:
 class Ring:
     """Stages of a tile in shared memory, and this thread's share of the copies from a row-major matrix.
 
-    A thread copies a chunk of every `step`-th row. `source` is the address of its first chunk of the next tile; `rows`
+    A thread copies 16 bytes, a chunk, of each `step`-th row. `source` is the address of the next tile's first. `rows`
     and `columns` are the numbers of rows and columns of the matrix from that chunk on.
     """
 
@@ -110,7 +110,7 @@ def store(pointer: Reg, shape: tuple[int, int], origin: Origin, acc: Accumulator
     place = ptx.mma.fragment(shape=SHAPE, operand="c", dtype=f32)
     row, column = origin[0] + place.row(lane, 0), origin[1] + place.column(lane, 0)
     target, pair = pointer + (row * shape[1] + column) * 2, reg.scalar(b32)
-    rows, columns = shape[0] - reg.from_(row, s32), shape[1] - reg.from_(column, s32)  # of C from (row, column) on
+    rows, columns = shape[0] - reg.from_(row, s32), shape[1] - reg.from_(column, s32)  # rest of C from (row, column) on
     beside = [columns > j * 8 for j in range(len(acc[0]))]
     for i, blocks in enumerate(acc):
         for first in (0, 2):

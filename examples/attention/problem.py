@@ -71,7 +71,7 @@ def problem_of(q, k, scale: float | None, *, causal: bool) -> Problem:
         raise ValueError(f"{heads} heads of Q do not share {heads_of_keys} heads of K and V evenly")
     scale = head_dim**-0.5 if scale is None else scale
     if not scale > 0:  # a negative scale would turn the -inf of masked keys into +inf
-        raise ValueError(f"scores are scaled by {scale}; the scale is positive")
+        raise ValueError(f"scale={scale}: the scale of the scores must be positive")
     return Problem(queries, keys, heads, heads_of_keys, causal, scale)
 
 

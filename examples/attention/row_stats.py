@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyptx.kernel import Kernel
     from pyptx.reg import Reg
 
-STATS_TILE = Tile("B", "Hq", "T", 2, TOGETHER, f32, align=2 * CHUNK)  # per query step: exponent offsets, deltas
+STATS_TILE = Tile("B", "Hq", "T", 2, TOGETHER, f32, align=2 * CHUNK)  # extent 2: -LSE · log2(e), delta
 
 
 def stats_specs(head_dim: int) -> tuple[Tile, ...]:
@@ -32,9 +32,9 @@ def stats_specs(head_dim: int) -> tuple[Tile, ...]:
 
 
 def compute_stats(OUT, DOUT, LSE, DLSE, STATS) -> tuple[Reg, Reg]:
-    """Compute one step of STATS, four lanes per query; return its index over (batch, head, step), and the thread index.
+    """Compute STATS of `TOGETHER` queries (a step); return its index over (batch, head, step), and the thread index.
 
-    `STATS` has room for all steps of the CTAs that own queries.
+    Four lanes compute a query. `STATS` has elements for all steps of the CTAs that own queries.
     """
     _, present, heads, head_dim = OUT.shape
     thread = reg.from_(ptx.special.tid.x(), u32)
@@ -70,7 +70,7 @@ def prepare_of(head_dim: int, *, arch: str, overlaps: bool = False) -> Kernel[tu
         launch=ATTRIBUTES if overlaps else {},
     )
     def prepare_queries(OUT, DOUT, LSE, DLSE, STATS) -> None:
-        """Compute STATS; `T` is the number of steps of the CTAs that own queries, `steps_of(Sq)`."""
+        """Compute STATS; its extent `T` is `steps_of(Sq)`, the number of groups of `TOGETHER` queries."""
         if overlaps:
             take_over()
         compute_stats(OUT, DOUT, LSE, DLSE, STATS)

@@ -1,4 +1,4 @@
-"""The two kinds of CTAs in attention's backward pass: tiles that they own and iterate over, and the causal mask."""
+"""CTAs of attention's backward pass, which own a tile of keys or of queries: their iterations and the causal mask."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from pyptx.reg import Reg
 
-OWNED = 128  # rows of a head that a CTA owns
+OWNED = 128  # number of a head's queries (or keys) that a CTA owns
 TOGETHER = 64  # queries per iteration; LSE and delta of this many queries are contiguous
 STATS_BYTES = 2 * TOGETHER * 4  # bytes of STATS per iteration: two f32 per query
 
@@ -26,12 +26,12 @@ def blocks_of(rows: int) -> int:
 
 
 def steps_of(queries: int) -> int:
-    """Return the extent `T` of STATS for `queries` queries: steps of `TOGETHER` queries, rounded up to whole CTAs."""
+    """Return the extent `T` of STATS: the number of groups of `TOGETHER` queries, rounded up to whole CTAs."""
     return blocks_of(queries) * (OWNED // TOGETHER)
 
 
 def stats_of(problem: Problem, place: TilePosition, array) -> Reg:
-    """Return the address of the step of STATS whose queries start at `place`."""
+    """Return the address of the STATS values of the `TOGETHER` queries from `place` on."""
     (pointer,) = ptx.global_ptrs(array)
     line = (place.batch * problem.heads + place.head) * array.shape[2]
     return pointer + (line + divided(place.row, TOGETHER)) * STATS_BYTES
@@ -49,7 +49,7 @@ class Keys:
     gradients = ("DK", "DV")
 
     def walk(self) -> Iterator[TilePosition]:
-        """Emit a loop over the steps of queries that see some key, head by head; yield the position of each step."""
+        """Emit a loop over blocks of `step` queries that see some key, head by head; yield each block's position."""
         problem = self.problem
         for index in ptx.range_(problem.shared) if problem.shared > 1 else [0]:
             first = self.steps_before() * self.step if problem.causal else 0
@@ -57,7 +57,7 @@ class Keys:
                 yield TilePosition(self.place.head * problem.shared + index, self.place.batch, row)
 
     def steps_before(self) -> Reg:
-        """Return the number of leading steps whose queries see no key of this CTA (causal mask)."""
+        """Return the number of leading blocks of `step` queries that see no key of this CTA (causal mask)."""
         return divided((self.place.row - self.problem.ahead).max(0), self.step)
 
     def steps(self) -> Reg | int:
@@ -66,11 +66,11 @@ class Keys:
         return ((every - self.steps_before()) if self.problem.causal else every) * self.problem.shared
 
     def hides(self, row: Reg) -> Reg | None:
-        """Return whether a query of the step at `row` does not see every key of this CTA; None if not causal."""
+        """Return whether a query of the block that starts at `row` does not see all keys of this CTA; None: no mask."""
         return row < self.place.row + (OWNED - 1 - self.problem.ahead) if self.problem.causal else None
 
     def limit(self, row: Reg, column: Reg) -> Reg:
-        """Return the first query that sees key `row`, relative to the thread's first column, `column`."""
+        """Return the first query that sees key `row`, as an offset from the thread's first query, `column`."""
         return row - column - self.problem.ahead
 
     def sees(self, limit: Reg, row: int, column: int) -> Reg:
@@ -90,7 +90,7 @@ class Queries:
     gradients = ("DQ",)
 
     def walk(self) -> Iterator[TilePosition]:
-        """Emit a loop over the steps of keys that a query of this CTA sees; yield the position of each step."""
+        """Emit a loop over blocks of `step` keys that a query of this CTA sees; yield each block's position."""
         head = divided(self.place.head, self.problem.shared)
         end = self.steps() * self.step
         for row in ptx.range_(0, end, self.step):
@@ -101,13 +101,13 @@ class Queries:
         return self.problem.steps(self.place.row + OWNED, self.step)
 
     def hides(self, row: Reg) -> Reg | None:
-        """Return whether a query of this CTA does not see every key of the step at `row`; None if no step is masked."""
+        """Return whether a query of this CTA does not see every key of the block at `row`; None: no block is masked."""
         if not (self.problem.causal or self.problem.keys % self.step):
             return None
         return row >= self.problem.whole_steps(self.place.row, self.step) * self.step
 
     def limit(self, row: Reg, column: Reg) -> Reg:
-        """Return the last key that query `row` sees, relative to the thread's first column, `column`."""
+        """Return the last key that query `row` sees, as an offset from the thread's first key, `column`."""
         if not self.problem.causal:
             return (self.problem.keys - 1) - column
         return row - column + self.problem.ahead
@@ -118,7 +118,7 @@ class Queries:
 
 
 def sides_of(problem: Problem, step: int) -> tuple[Reg, Keys, Queries]:
-    """Return whether this CTA owns keys, and its tile as `Keys` and as `Queries`; CTAs with most steps come first."""
+    """Return whether this CTA owns keys, and its tile as `Keys` and `Queries`; CTAs with most iterations come first."""
     owning_keys = problem.heads_of_keys * blocks_of(problem.keys)
     owning_queries = problem.heads * blocks_of(problem.queries)
     block, batch = unflatten(reg.from_(ptx.special.ctaid.x(), u32), owning_keys + owning_queries)

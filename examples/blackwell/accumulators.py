@@ -25,9 +25,9 @@ VECTOR = 8  # bf16 elements per 16-byte store; N is a multiple of 8, so a store 
 
 
 def chunks(t: TensorMemory, warp: Reg, columns: int = CHUNK) -> Iterator[tuple[int, RegArray]]:
-    """Yield each chunk's first column and a thread's `columns` accumulators, always in the same registers.
+    """Load `columns` columns at a time; yield the first column and a thread's accumulators, in the same registers.
 
-    `warp` is the index of the warp; `warp` % 4 selects its rows. Emits a load and a wait for each chunk, after two
+    `warp` is the index of the warp; `warp` % 4 selects its rows. Emits a load and a wait for each yield, after two
     address instructions. All 32 threads execute it, ordered after the MMAs.
     """
     acc, mine = reg.array(b32, columns), t.quarter(warp)

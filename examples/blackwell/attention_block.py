@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 ROWS = 128  # rows of a tile of Q: one per lane of tensor memory, and per thread of a softmax warpgroup
 TILES = 2
 KEYS = 128  # keys per iteration of the loop over keys
-CORRECTION, OTHERS = 2, 3  # warpgroup indices after the two of the softmax; the warps of OTHERS issue copies and MMAs
+CORRECTION, OTHERS = 2, 3  # warpgroup indices; 0 and 1 compute softmax, OTHERS issues copies and MMAs
 LOADER, MULTIPLIER = 12, 13  # indices of the warp that loads tiles and of the warp that issues MMAs
 THREADS = 4 * GROUP
 REGISTERS = (184, 80, 64)  # registers per thread of softmax, correction and other warpgroups; 2 * 184 + 80 + 64 = 512
@@ -65,12 +65,12 @@ class Memory:
         self.plan = plan
         self.q, self.k, self.v = smem.tile(plan.q), Ring(plan.k, readers=1), Ring(plan.v, readers=1)
         self.factors, self.inverses = (smem.alloc(f32, (TILES, ROWS)) for _ in range(2))
-        self.loaded = smem.mbarrier(TILES)  # mbarriers of phases that complete when Q is in shared memory
-        self.s_ready = smem.mbarrier(TILES)  # the MMA of S is complete, and so is the earlier MMA that accumulated O
-        self.factor_ready = smem.mbarrier(TILES)  # the step's factors for O are in shared memory
-        self.inverse_ready = smem.mbarrier(TILES)  # the inverses of the row sums are in shared memory
-        self.p_ready = smem.mbarrier(TILES)  # P is in tensor memory, and O is rescaled
-        self.o_ready = smem.mbarrier(TILES)  # the last MMA into O is complete
+        self.loaded = smem.mbarrier(TILES)  # mbarriers that complete when Q is in shared memory
+        self.s_ready = smem.mbarrier(TILES)  # signal: MMAs of S, and earlier MMAs into O, are complete
+        self.factor_ready = smem.mbarrier(TILES)  # signal: the factors that rescale O are in shared memory
+        self.inverse_ready = smem.mbarrier(TILES)  # signal: the inverses of the row sums are in shared memory
+        self.p_ready = smem.mbarrier(TILES)  # signal: P is in tensor memory, and O is rescaled
+        self.o_ready = smem.mbarrier(TILES)  # signal: the last MMA into O is complete
 
     def init(self) -> None:
         """Emit the initialization of the mbarriers, for one thread."""
@@ -88,7 +88,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Queries of a CTA: two tiles from row `place.row`, and the number of steps over the keys."""
+    """Queries of a CTA: two tiles from row `place.row`, and `steps`, the number of iterations over their keys."""
 
     problem: Problem
     place: TilePosition
@@ -105,7 +105,7 @@ def tiles_of(queries: int) -> int:
 
 
 def work_of(problem: Problem) -> Work:
-    """Return this CTA's queries and steps: heads vary fastest; if causal, tiles with most keys come first."""
+    """Return this CTA's `Work`, its queries: heads vary fastest; if causal, tiles with most keys come first."""
     blocks = tiles_of(problem.queries)
     head, block, batch = unflatten(reg.from_(ptx.special.ctaid.x(), u32), problem.heads, blocks)
     if problem.causal:
@@ -118,11 +118,11 @@ def work_of(problem: Problem) -> Work:
 
 
 def scores_of(t: TensorMemory, tile: int) -> TensorMemory:
-    """Return the tensor memory columns of a tile's scores; the tile's probabilities take their left half."""
+    """Return the tensor memory columns of a query tile's scores; the left half is overwritten by probabilities."""
     return t[:, tile * KEYS : (tile + 1) * KEYS]
 
 
 def accumulator_of(t: TensorMemory, tile: int, head_dim: int) -> TensorMemory:
-    """Return the tensor memory columns of a tile's O."""
+    """Return the tensor memory columns of a query tile's accumulator of O."""
     first = TILES * KEYS + tile * head_dim
     return t[:, first : first + head_dim]

@@ -36,22 +36,22 @@ class Memory:
         self.head_dim, self.depth = head_dim, STAGES[head_dim]
         self.own = SharedTile(bf16, (OWNED, head_dim))
         self.passing = SharedTile(bf16, (STEP, head_dim), stages=self.depth)
-        self.across = SharedTile(bf16, (STEP, head_dim), major="MN", stages=self.depth)  # layout of transposed tiles
+        self.across = SharedTile(bf16, (STEP, head_dim), major="MN", stages=self.depth)  # to read `passing` transposed
         self.tiles = [smem.tile(self.own) for _ in range(2)]
         self.stages = [smem.tile(self.passing) for _ in range(2)]
         self.stats = smem.alloc(f32, (self.depth, HALVES, 2, TOGETHER))
         self.owned, self.empty = smem.mbarrier(1), smem.mbarrier(self.depth)
         self.loaded = [smem.mbarrier(self.depth) for _ in range(2)]
-        self.mma_done = [smem.mbarrier(1) for _ in range(2)]  # [0]: scores are complete, [1]: dP is complete
-        self.operand_ready = [smem.mbarrier(1) for _ in range(2)]  # [0]: P, [1]: dS is in tensor memory
-        self.gradients_done = smem.mbarrier(1)  # all MMAs are complete
+        self.mma_done = [smem.mbarrier(1) for _ in range(2)]  # signal: [0] MMAs of the scores, [1] of dP, are complete
+        self.operand_ready = [smem.mbarrier(1) for _ in range(2)]  # signal: [0] P, [1] dS, is in tensor memory
+        self.gradients_done = smem.mbarrier(1)  # signal: all MMAs are complete
 
     def init(self) -> None:
         """Emit the initialization of the mbarriers, for one thread."""
         counts = (
             *((each, 1) for each in (self.owned, *self.loaded, *self.mma_done, self.gradients_done)),
             *((each, WORKERS) for each in self.operand_ready),
-            (self.empty, 1 + WORKERS),  # arrivals: a commit after a stage's MMAs; workers after reads of LSE, delta
+            (self.empty, 1 + WORKERS),  # arrivals: a commit after the stage's MMAs; workers, once LSE, delta are read
         )
         for barriers, count in counts:
             for barrier in barriers:
@@ -141,9 +141,9 @@ class Multiplier:
         ptx.tcgen05.commit(memory.mma_done[which][0])
 
     def add(self, which: int, *, more: Reg) -> None:
-        """Accumulate P (0) or dS (1) times a tile of the previous step.
+        """Accumulate a gradient: P (0) or dS (1) times a tile of the previous step's stage.
 
-        dS times the first tile is the first gradient, P times the second tile is the second gradient.
+        dS times tile 0 of the stage is added to gradient 0, P times tile 1 to gradient 1, if the CTA has two gradients.
         """
         memory, number = self.memory, 1 - which
         ptx.mbarrier.wait(memory.operand_ready[which][0], self.phase)

@@ -81,7 +81,7 @@ class Worker:
     """Worker thread: one row of the CTA's owned tile, and half of the columns of each step."""
 
     def __init__(self, side: Keys | Queries, memory: Memory, t: TensorMemory, warp: Reg, arrays: dict) -> None:
-        """Compute the positions of the thread's elements and, for the causal mask, the limit of its row."""
+        """Compute the positions of the thread's elements, and `limit`, the bound of the columns that its row sees."""
         self.side, self.memory, self.t, self.warp = side, memory, t, warp
         self.thread, self.half = thread_of_group(), (reg.from_(ptx.special.tid.x(), u32) >> 7) - 1
         self.mine = [products_of(t, which)[:, :HALF].advance(HALF, times=self.half).quarter(warp) for which in range(2)]
@@ -173,7 +173,7 @@ class Worker:
         return [pair(value, value) for value in stats]
 
     def numbers(self, which: int, stage: Reg) -> list[Reg]:
-        """Return -LSE (0) or delta (1) per pair of columns, of the columns if these are queries, else of the row."""
+        """Return -LSE (0) or delta (1) for each pair of columns: the columns' if these are queries, else the row's."""
         if isinstance(self.side, Queries):
             return [self.stats[which]] * (HALF // 2)
         at, pairs = self.memory.stats.address(stage, self.half, which, 0), []

@@ -116,7 +116,7 @@ class Scales:
         self._fetch(more)
 
     def of(self, block: int, step: int, rows: int) -> tuple[Reg, tuple[int, int]]:
-        """Return the register and the byte and lane selectors of a step's scale factors, for row block `block`."""
+        """Return the scale factors' register and its byte and thread selectors, for MMA `step` of row block `block`."""
         words = self.words[block * rows // SHARING]
         word, byte = (words[0], step) if len(words) == 1 else (words[step], 0)
         return word, (byte, block % (SHARING // rows))
@@ -180,7 +180,7 @@ def multiply(form: Format, a, b, sa, sb, c) -> None:
 
 
 def build(form: Format):
-    """Return the kernel `gemm(a, b, scales of a, scales of b)` of one format; its K is the number of bytes of a row."""
+    """Return the kernel `gemm(a, b, scales of a, scales of b)` of one format; `K` is the bytes of a row of `a`, `b`."""
     factors = form.tile.tma_tile("M", "K"), form.tile.tma_tile("N", "K")
     scales = (Tile(rows, "S", form.memory[1], align=16) for rows in ("M", "N"))
 

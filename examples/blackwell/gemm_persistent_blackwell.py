@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 ASKING = STORING + 2  # index of the warp that requests tiles, after the warps that load and multiply
 RESPONSES, RESPONSE_BYTES = 2, 16
-READERS = PAIR * (STORING + 1) + 2  # warps that read a response: storing, loading, MMA, requesting
+READERS = PAIR * (STORING + 1) + 2  # warps of both CTAs that read a response: storing, loading; MMA, requesting
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Taking(Cut):
     persistent: ClassVar[int] = 0
 
     def block(self, a: TensorSpec, b: TensorSpec, c: TensorSpec) -> Block:
-        """Return the `Block` that emits the kernel, with its shared memory and the responses allocated."""
+        """Return the `Block` that emits the kernel, with its shared memory and tile request responses allocated."""
         return TakingBlock(self, a, b, c)
 
 
@@ -73,7 +73,7 @@ class TakingBlock(Block):
         self.responses = Ring(RESPONSES, fillers=1, emptiers=READERS)
 
     def begin(self) -> None:
-        """Extend the base class: initialize the mbarriers of the responses."""
+        """Extend the base class: initialize the mbarriers of the responses to tile requests."""
         self.responses.init()
         Block.begin(self)
 
@@ -98,7 +98,7 @@ class TakingBlock(Block):
             tile //= PAIR  # CTA index to pair index; undefined if no tile is left
 
     def hand_back(self, empty: MbarrierRef) -> None:
-        """Release the response that this warp has read, so that the next one can overwrite it."""
+        """Release the tile request response that this warp has read, so that the next one can overwrite it."""
         ptx.fence.proxy_async_shared_cta()  # responses are written through the async proxy, like TMA copies
         ptx.bar.warp.sync()
         ptx.mbarrier.arrive_cluster(first_of_pair(empty), sem="release", scope="cluster", pred=self.elected)

@@ -51,23 +51,23 @@ class Group:
 
     @classmethod
     def mine(cls, shape: Sequence[int], block: int) -> Group:
-        """Return this thread's group; groups cover all blocks with scale factors, also past the edges of the matrix."""
+        """Return this thread's 16 elements; threads cover all blocks with scale factors, also past the matrix edges."""
         M, K = shape
         _, words = scales.extent(M, K // block)
-        groups = words * scales.WORD * block // GROUP  # groups of 16 elements per row
+        groups = words * scales.WORD * block // GROUP  # threads per row, 16 elements each
         index = ptx.ctaid_x() * THREADS + ptx.special.tid.x()
         row = index // groups
         number = index - row * groups
         return cls(row, number, (row < M) & (number < K // GROUP))
 
     def load(self, dtype: PtxType, x: TensorSpec) -> list[Reg]:
-        """Load the group as f32 from a matrix of type `dtype`; zeros outside of the matrix."""
+        """Load the 16 elements as f32 from a matrix of type `dtype`; zeros outside of the matrix."""
         (px,) = ptx.global_ptrs(x)
         return load(dtype, px + (self.row * x.shape[1] + self.number * GROUP) * dtype.bytes, self.inside)
 
 
 def threads(M: int, K: int, block: int) -> int:
-    """Return the number of CTAs: one thread per group of all blocks with scale factors, also past the edges."""
+    """Return the number of CTAs: one thread per 16 elements of all blocks with scale factors, also past the edges."""
     rows, words = scales.extent(M, K // block)
     return rows * scales.ROWS * words * scales.WORD * block // GROUP // THREADS
 

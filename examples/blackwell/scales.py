@@ -32,7 +32,7 @@ Index = TypeVar("Index", int, "Reg", "NDArray[np.int64]")
 
 ROWS = 128  # rows whose scale factors share 512 bytes
 WORD = 4  # contiguous scale factors (bytes) of a row
-WORDS = ROWS  # words per 128 x 4 scale factors: one per row
+WORDS = ROWS  # 32-bit words of 128 rows' scale factors (four per row): one per row
 BYTES = WORDS * WORD
 
 

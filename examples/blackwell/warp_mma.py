@@ -93,7 +93,7 @@ class Ring:
 
     def produce(self, steps: int, fetch: Callable[[Reg, Reg, object], None]) -> None:
         """Fill stage after stage, in one thread: `fetch(step, stage, barrier)` starts the copies of one stage."""
-        ring = ptx.pipeline(STAGES, phase=reg.scalar(u32, init=1))  # phase 1: initially, all stages are empty
+        ring = ptx.pipeline(STAGES, phase=reg.scalar(u32, init=1))  # all stages are empty at first: no wait
         for step in ptx.range_(0, steps):
             stage, phase = ring.advance()
             ptx.mbarrier.wait(self.empty[stage], phase)

@@ -15,21 +15,21 @@ from examples.attention.tiles import WARPS
 from examples.hopper.attention_plans import ROWS
 
 CONSUMERS = 2
-STEP = 64  # queries (or keys) per iteration: one step of STATS
+STEP = 64  # queries (or keys) per iteration of the main loop
 STAGES = 3
 
 
 class Memory:
     """Shared memory of a CTA: the two tiles that it owns, the stages of the two tiles that it iterates over, mbarriers.
 
-    `stats` receives the step of STATS for the queries of a stage; `swizzle` is that of the owned tiles.
+    `stats` receives the STATS values (-LSE, delta) of a stage's queries; `swizzle` is that of the owned tiles.
     """
 
     def __init__(self, head_dim: int, swizzle: str = "widest") -> None:
-        """Allocate; mbarriers count bytes of TMA loads (`owned`, `loaded`) and warps that have read (`empty`)."""
+        """Allocate; mbarriers count bytes of TMA loads (`owned`, `loaded`) or warps that have read stages (`empty`)."""
         self.own = SharedTile(bf16, (ROWS, head_dim), swizzle=swizzle, stages=CONSUMERS)
         self.passing = SharedTile(bf16, (STEP, head_dim), stages=STAGES)
-        self.across = SharedTile(bf16, (STEP, head_dim), major="MN", stages=STAGES)  # layout of transposed tiles
+        self.across = SharedTile(bf16, (STEP, head_dim), major="MN", stages=STAGES)  # layout of `passing`, transposed
         self.tiles = [smem.tile(self.own) for _ in range(2)]
         self.stages = [smem.tile(self.passing) for _ in range(2)]
         self.stats = smem.alloc(f32, (STAGES, 2, STEP))

@@ -69,7 +69,7 @@ def stage_pairs(
 
 
 def described_as(stage: Reg | SharedSlice, layout: SharedTile) -> Reg:
-    """Return the matrix descriptor of a stage with `layout`, which may differ from the layout of its allocation."""
+    """Return the matrix descriptor of `stage`, read with `layout`, which may differ from the layout as allocated."""
     return ptx.wgmma.make_descriptor(
         stage,
         leading_byte_offset=layout.leading_byte_offset,
@@ -143,7 +143,7 @@ class Softmax:
     """Online softmax of a thread's two rows: running maxima and sums, and the scale factors of the last step."""
 
     def __init__(self, scale: float, layout) -> None:
-        """Initialize the rows; `scale` turns scores into exponents of 2, `layout` is the scores' fragment layout."""
+        """Initialize maxima and sums; `scale` turns scores into exponents of 2, `layout` is their fragment layout."""
         self.scale, self.layout = scale, layout
         self.maxima = [reg.scalar(f32, init=LOWEST) for _ in range(2)]
         self.sums = [reg.scalar(f32, init=0.0) for _ in range(2)]

@@ -81,7 +81,7 @@ class Plan:
         """Return the estimated time of `heads` heads (over all batches) in us, after the launch.
 
         Clusters start in order; if causal, those with most keys come first. `room` clusters run at a time. If there are
-        more than n · `room`, some n + 1 clusters run in sequence, each at least as long as the last of them.
+        more than n · `room` clusters, some n + 1 of them run in sequence, each at least as long as the last of these.
         """
         merging, room = MERGING if self.splits > 1 else 0.0, AT_ONCE[self.splits]
 

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     from pyptx.reg import Reg, RegArray
 
-CHUNK = 4  # f32 accumulators per 16 bytes: two adjacent columns of row r and of row r + 8
-COLUMNS = 8  # columns of O that the chunks of a quad's four lanes cover
+CHUNK = 4  # f32 accumulators per 16 bytes (chunk): two adjacent columns of row r and of row r + 8
+COLUMNS = 8  # columns of O that four lanes (a quad) cover with a chunk (16 bytes) each
 DOWN = (0, 8)  # offsets of a thread's two rows from its first row
 
 
@@ -43,7 +43,7 @@ class Partial:
     """Partial result (O, row maxima and row sums) of a CTA in shared memory, written and merged by consumer threads."""
 
     def __init__(self, plan: Plan) -> None:
-        """Allocate; emit the rank of this CTA in the cluster and the chunks that it merges."""
+        """Allocate; emit this CTA's rank in the cluster, and the 16-byte chunks (per thread) of O that it merges."""
         self.plan = plan
         self.rank = reg.from_(ptx.special.cluster_ctarank(), s32)
         self.first, self.others = self._merges()
@@ -56,9 +56,9 @@ class Partial:
         return -(-self.plan.head_dim // COLUMNS // self.plan.splits)
 
     def _merges(self) -> tuple[Reg, Reg | None]:
-        """Return the first chunk that this CTA merges, and how many of its chunks another CTA stores (None: none).
+        """Return this CTA's first 16-byte chunk (per thread) of O to merge, and how many another CTA stores (or None).
 
-        If the number of CTAs does not divide that of chunks, the last CTAs start before their share: each CTA merges
+        If the number of CTAs does not divide that of chunks, the last CTAs start with chunks of others: each CTA merges
         the same number of chunks, and none reads past the last chunk.
         """
         chunks, own = self.plan.head_dim // COLUMNS, self.rank * self.share
@@ -68,7 +68,7 @@ class Partial:
         return first, own - first
 
     def column(self, thread: Reg) -> Reg:
-        """Return the first column of the thread's chunks that this CTA merges."""
+        """Return the thread's first column of O among the columns that this CTA merges."""
         return self.first * COLUMNS + reg.from_((thread & 3) * 2, s32)
 
     def hand_over(self, consumer: Reg, thread: Reg, row: Reg, softmax: Softmax, out: RegArray) -> None:
@@ -83,7 +83,7 @@ class Partial:
             ptx.st(f32, place, [peak, total], space="shared", pred=(thread & 3) == 0)
 
     def merge(self, consumer: Reg, thread: Reg, row: Reg, scale: float) -> tuple[list[list[Reg]], list[Reg]]:
-        """Return this CTA's chunks of O, divided by the row sums, and the logarithms (LSE) of the thread's two rows.
+        """Return this CTA's columns of O, divided by the row sums, and the logarithms (LSE) of the thread's two rows.
 
         All CTAs have called `hand_over`. After its reads, this CTA arrives at the cluster barrier.
         """
@@ -121,7 +121,7 @@ def weights_of(totals: Sequence[Sequence[Reg]], scale: float) -> tuple[list[Reg]
 
 
 def weighted(chunks: Sequence[Sequence[Reg]], weights: Sequence[Sequence[Reg]]) -> list[Reg]:
-    """Return the weighted sum of the chunks of all CTAs; each of a thread's two rows has its own weights."""
+    """Return the weighted sum of all CTAs' `chunks` (16 bytes of O); a thread's two rows have separate weights."""
     sums = [reg.scalar(f32, init=0.0) for _ in range(CHUNK)]
     for peer, chunk in enumerate(chunks):
         for i, (total, value) in enumerate(zip(sums, chunk, strict=True)):
@@ -137,9 +137,9 @@ def store_columns(
     array,
     others: Reg | None = None,
 ) -> None:
-    """Round chunks of O to bf16, and store them from a column on to row `place.row` and the row 8 below, if they exist.
+    """Round a thread's O to bf16, and store it from a column on to row `place.row` and the row 8 below, if they exist.
 
-    The first `others` chunks are skipped: another CTA stores them.
+    The first `others` chunks of 16 bytes are skipped: another CTA stores them.
     """
     (pointer,) = ptx.global_ptrs(array)
     pairs = reg.array(b32, len(DOWN))

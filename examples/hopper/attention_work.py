@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Queries of a head, and the steps of keys that they attend to in this CTA: `first` up to `behind` - 1."""
+    """Queries of a head, and iterations over their keys in this CTA: `first` up to `behind` - 1."""
 
     plan: Plan
     problem: Problem

@@ -75,7 +75,7 @@ class Consumer:
             ptx.inst.mov.f32(value, 0.0)
 
     def _last_keys(self) -> list[Reg]:
-        """Return the last key that each of the thread's rows sees, relative to the thread's first column."""
+        """Return the last key that each of the thread's rows sees, as an offset from its first column (key)."""
         column = reg.from_(self.layout.column(self.thread, 0), s32)
         if not self.problem.causal:
             return [(self.problem.keys - 1) - column] * 2
@@ -221,7 +221,7 @@ def flash_attention_of(plan: Plan) -> Kernel[tuple[Tile, Tile]]:
         """Compute O and LSE; `scale` defaults to 1 / sqrt(head_dim)."""
         problem, q_tiles = problem_of(Q, K, scale, causal=causal), smem.tile(plan.q)
         rings = [Ring(layout, plan.consumers * WARPS) for layout in (plan.k, plan.v)]
-        queries = QueryTiles(plan, q_tiles)  # allocates Q's mbarrier after the tiles, which need 1024-byte alignment
+        queries = QueryTiles(plan, q_tiles)  # Q's mbarrier follows the tiles, aligned to 1024 bytes
         thread, group = reg.from_(ptx.special.tid.x(), u32), reg.scalar(u32)
         ptx.shfl.sync.idx(group, thread >> 7, 0)  # lets ptxas infer a warp-uniform index
         with ptx.if_(thread == 0):

@@ -121,10 +121,10 @@ class Consumer:
         ptx.wgmma.wait_group(1)  # previous gradient MMAs are complete: `products` may be overwritten
         self.release(stage)
         self.multiply(self.products, 1, stage, phase)
-        ptx.wgmma.wait_group(1)  # scores are complete
+        ptx.wgmma.wait_group(1)  # MMAs of the scores are complete
         self.hide(place.row)
         self.compute_operands(stage)
-        ptx.wgmma.wait_group(0)  # `products` are complete
+        ptx.wgmma.wait_group(0)  # MMAs of dO · Vᵀ are complete
         self.differentiate(stage)
         round_pairs(self.weights, self.scores)
         round_pairs(self.changes, self.products)
@@ -185,12 +185,12 @@ class Consumer:
         return stats
 
     def numbers(self, which: int, stage: Reg) -> Iterator[Reg]:
-        """Yield each element's STATS value: of its row's query, or of its column's query if the CTA owns keys."""
+        """Yield -LSE or delta (STATS) of each score's query: of its row, or of its column if the CTA owns keys."""
         if isinstance(self.side, Queries):
             yield from (self.stats[which][self.layout.row(0, i) // 8] for i in range(len(self.scores)))
             return
         at = self.memory.stats.address(stage, which, self.column)
-        for i in range(0, len(self.scores), 4):  # elements i to i + 3: two columns of two rows
+        for i in range(0, len(self.scores), 4):  # scores i to i + 3: two columns of two rows
             pair = [reg.scalar(f32) for _ in range(2)]
             ptx.inst.ld.shared.v2.f32(pair, ptx.addr(at, self.layout.column(0, i) * 4))
             yield from pair * 2

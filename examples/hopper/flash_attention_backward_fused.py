@@ -53,12 +53,12 @@ QUEUED = 4  # f32 elements that a thread adds per instruction: 16 bytes
 
 
 def sums_tile(head_dim: int) -> Tile:
-    """Return the Tile of the dQ sums: per step, half of a head per consumer, in register order, by four f32."""
+    """Return the Tile of the dQ sums: per `STEP` queries and consumer, half of a head, in the order of registers."""
     return Tile("B", "Hq", "T", CONSUMERS, STEP * head_dim // CONSUMERS, f32, align=4 * QUEUED)
 
 
 def sums_of(array, line: Reg, number: Reg, thread: Reg) -> Reg:
-    """Return the address of a thread's first f32 sum of dQ in half `number` of the head, of step `line`."""
+    """Return the address of a thread's first f32 sum of dQ; `line` counts `STEP` queries, `number` is the head half."""
     (pointer,), half = ptx.global_ptrs(array), array.shape[4]
     return pointer + line * (CONSUMERS * half * 4) + number * (half * 4) + thread * (QUEUED * 4)
 
@@ -77,7 +77,7 @@ def begin_of(head_dim: int) -> Kernel[tuple[Tile, Tile]]:
         arch="sm_90a",
     )
     def begin_gradients(OUT, DOUT, LSE, DLSE, STATS, SUMS) -> None:
-        """Compute STATS and clear SUMS; `T` is the number of steps of the CTAs that own queries, `steps_of(Sq)`."""
+        """Compute STATS and zero SUMS (dQ); `T` is `steps_of(Sq)`, the number of groups of `STEP` queries in both."""
         line, thread = compute_stats(OUT, DOUT, LSE, DLSE, STATS)
         (sums,), zero = ptx.global_ptrs(SUMS), reg.scalar(b32, init=0)
         here = sums + line * (STEP * head_dim * 4) + thread * (4 * QUEUED)
@@ -125,12 +125,12 @@ class FusedConsumer(Consumer):
         memory, (stage, phase) = self.memory, self.turn.advance()
         self.multiply(self.scores, 0, stage, phase)
         self.multiply(self.products, 1, stage, phase)
-        ptx.wgmma.wait_group(1)  # scores are complete
+        ptx.wgmma.wait_group(1)  # MMAs of the scores are complete
         self.hide(place.row)
         self.compute_operands(stage)
         round_pairs(self.weights, self.scores)
         self.accumulate(self.acc[1], self.weights, memory.stages[1][stage])
-        ptx.wgmma.wait_group(1)  # `products` are complete, the MMAs for dV are in flight
+        ptx.wgmma.wait_group(1)  # dO · Vᵀ is complete, the MMAs for dV are in flight
         self.differentiate(stage)
         round_pairs(self.changes, self.products)
         self.exchange()
@@ -207,7 +207,7 @@ def fused_of(head_dim: int) -> Kernel[tuple[Tile, Tile]]:
     def fused_gradients(
         Q, K, V, DOUT, STATS, SUMS, DK, DV, *, causal: bool = False, scale: float | None = None
     ) -> None:
-        """Compute dK and dV, and add to SUMS; `scale` defaults to 1 / sqrt(head_dim)."""
+        """Compute dK and dV, and add dQ to SUMS; `scale` defaults to 1 / sqrt(head_dim)."""
         if STATS.shape[2] != steps_of(Q.shape[1]):
             raise ValueError(f"STATS has {STATS.shape[2]} steps; {Q.shape[1]} queries have T={steps_of(Q.shape[1])}")
         problem, memory = problem_of(Q, K, scale, causal=causal), Shared(head_dim)

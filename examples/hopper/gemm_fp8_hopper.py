@@ -67,7 +67,7 @@ class Fp8Gemm(Gemm):
         return gemm
 
     def consume_scaled(self, c, scales, shared: Shared, group: Reg, steps: int) -> None:
-        """Multiply stage after stage, add each partial sum to the total, scale and store it, tile after tile."""
+        """Add the partial sum of each stage to the tile's f32 total; scale and store the total, tile after tile."""
         part, total = (reg.wgmma_frag(m=ROWS, n=self.block_n, dtype=f32) for _ in range(2))
         tiles, reader = (self.a_tile, self.b_tile()), Reader(self, shared, group)
         scale = scaling(*scales)

@@ -114,7 +114,7 @@ class Gemm(Cut):
         """Fill stage after stage, each as soon as the consumers of all CTAs have read its previous tiles."""
         A, B, part, rank = self.a_tile, self.b_tile(), self.b_tile(self.cluster), ptx.special.cluster_ctarank()
         everyone = (1 << self.cluster) - 1 if self.cluster > 1 else None
-        ring = ptx.pipeline(self.stages, phase=reg.scalar(u32, init=1))  # phase 1: initially, all stages are empty
+        ring = ptx.pipeline(self.stages, phase=reg.scalar(u32, init=1))  # all stages are empty at first: no wait
         start = reg.from_(shared.b, u32) + rank * part.stage_bytes
         for row, column in self.tiles(*c.shape):
             share = column + rank * part.mn

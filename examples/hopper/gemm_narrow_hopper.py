@@ -92,7 +92,7 @@ class Narrow:
 
     @property
     def chunks(self) -> range:
-        """Start indices of a thread's chunks of four accumulator elements."""
+        """Start indices of a thread's groups of four accumulator elements (16 bytes)."""
         return range(self.rows // 2 // CHUNK)
 
     def grid(self, M: int, N: int, K: int) -> tuple[int, int]:
@@ -115,7 +115,7 @@ class Narrow:
     def produce(self, a, b, shared: Shared) -> None:
         """Fill stage after stage, each as soon as the MMAs have read its previous tiles."""
         A, B, (row, column) = self.a_tile, self.b_tile, self.corner()
-        ring = ptx.pipeline(self.stages, phase=reg.scalar(u32, init=1))  # phase 1: initially, all stages are empty
+        ring = ptx.pipeline(self.stages, phase=reg.scalar(u32, init=1))  # all stages are empty at first: no wait
         for step in ptx.range_(*self.steps(a.shape[1])):
             stage, phase = ring.advance()
             k, full = step * BK, shared.stages.full[stage]
@@ -270,7 +270,7 @@ def splits_for(columns: int) -> int:
 
 
 def gemm(a, b):
-    """Return `a` (M x K) times `b` (K x N), computed by the kernel for that number of columns."""
+    """Return `a` (M x K) times `b` (K x N), computed by the kernel whose clusters suit N."""
     return build_gemm(splits=splits_for(b.shape[1]))(a, b)
 
 

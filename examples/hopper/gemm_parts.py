@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyptx.smem import SharedAlloc, SharedTile
 
 ROWS = 64  # rows of C per warpgroup: M of one wgmma
-PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232  # registers per thread (168 at launch); 40 + 2 * 232 = 504
+PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232  # registers per thread; 40 + 2 * 232 = 3 * 168 at launch
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ def multiply(acc: RegArray, a: Reg, b: Reg, tiles: tuple[SharedTile, SharedTile]
 
 def stage_panel(acc: RegArray, panel: int, staged: SharedAlloc, buffer: Reg, lane: Reg) -> None:
     """Round 64 columns of a warp's 16 rows to bf16, and write them swizzled: 4 `stmatrix`, 16 `cvt`."""
-    packed, y, x = reg.array(b32, 4), lane & 15, (lane >> 4) * 8  # the eight columns that a lane addresses
+    packed, y, x = reg.array(b32, 4), lane & 15, (lane >> 4) * 8  # row, column that the lane addresses
     for block in range(panel * 32, panel * 32 + 32, 8):  # 16 columns of `acc` are 8 registers
         for pair, i in zip(packed, range(block, block + 8, 2), strict=True):
             ptx.cvt(bf16x2, f32, pair, acc[i + 1], acc[i], rounding="rn")
@@ -156,7 +156,7 @@ class Stages:
     """Mbarriers of stages: `full` counts the bytes of TMA loads, `empty` an arrival of each warp that reads a stage."""
 
     def __init__(self, count: int, readers: int) -> None:
-        """Allocate; `empty` expects an arrival of each of `readers` warps."""
+        """Allocate the mbarriers of `count` stages; `empty` expects an arrival of each of `readers` warps."""
         self.full, self.empty, self.readers = smem.mbarrier(count), smem.mbarrier(count), readers
 
     def init(self) -> None:

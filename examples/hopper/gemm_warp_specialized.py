@@ -31,7 +31,7 @@ BM, BN, BK, STAGES = 128, 256, 64, 4
 ROWS = 64  # rows of C per warpgroup: M of one wgmma
 CONSUMERS = BM // ROWS  # consumer warpgroups; the producer warpgroup precedes them
 THREADS = 128 * (1 + CONSUMERS)
-PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232  # registers per thread (168 at launch); 40 + 2 * 232 = 504
+PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232  # registers per thread; 40 + 2 * 232 = 3 * 168 at launch
 A = SharedTile(bf16, (BM, BK), stages=STAGES)
 B = SharedTile(bf16, (BK, BN), major="MN", stages=STAGES)
 
@@ -39,7 +39,7 @@ B = SharedTile(bf16, (BK, BN), major="MN", stages=STAGES)
 def produce(maps, tiles, barriers, row: Reg, column: Reg) -> None:
     """Fill stage after stage, each as soon as the consumers have read its previous tiles."""
     (a, b), (sA, sB), (full, empty) = maps, tiles, barriers
-    ring = ptx.pipeline(STAGES, phase=reg.scalar(u32, init=1))  # phase 1: initially, all stages are empty
+    ring = ptx.pipeline(STAGES, phase=reg.scalar(u32, init=1))  # all stages are empty at first: no wait
     for k in ptx.range_(0, a.shape[1], BK):
         stage, phase = ring.advance()
         ptx.mbarrier.wait(empty[stage], phase)
@@ -110,7 +110,7 @@ def store(acc: RegArray, c, row: Reg, column: Reg) -> None:
     grid=lambda M, N, K: (-(-N // BN), -(-M // BM)),
     block=THREADS,
     arch="sm_90a",
-    raw_directives=[("maxntid", (THREADS, 1, 1)), ("minnctapersm", (1,))],  # setmaxnreg requires both
+    raw_directives=[("maxntid", (THREADS, 1, 1)), ("minnctapersm", (1,))],  # setmaxnreg requires both directives
 )
 def gemm(a, b, c):
     """Compute C = A · B, one CTA per tile of C."""

@@ -83,7 +83,7 @@ class GroupedGemm(Gemm):
     def produce(self, x, w, ends, shared: Shared) -> None:
         """Fill stage after stage, each as soon as the consumers have read its previous tiles."""
         X, W, start = self.a_tile, self.b_tile(), reg.from_(shared.b, u32)
-        ring = ptx.pipeline(self.stages, phase=reg.scalar(u32, init=1))  # phase 1: initially, all stages are empty
+        ring = ptx.pipeline(self.stages, phase=reg.scalar(u32, init=1))  # all stages are empty at first: no wait
         for group, row, _, column in self.tiles(ends, w):
             for k in ptx.range_(0, x.shape[1], X.k):
                 stage, phase = ring.advance()

@@ -224,7 +224,7 @@ def gradients_for(N: int, dtype: PtxType = f32, most: int | None = None) -> Grad
 def differentiable_rms_norm_for(
     N: int, dtype: PtxType = f32, most: int | None = None
 ) -> DifferentiableKernel[tuple[Tile]]:
-    """Return `rms_norm(x, w, *, eps=1e-6)` for rows of N elements, differentiable in both; `most` is the largest P."""
+    """Return `rms_norm(x, w, *, eps=1e-6)`, differentiable, for rows of N elements; `most` limits concurrent rows."""
     return differentiable_kernel(rms_norm_for(N, dtype), gradients_for(N, dtype, most))
 
 

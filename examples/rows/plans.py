@@ -13,7 +13,7 @@ one, were 5% slower on an H100: they read each row from shared memory once more,
 overlap the computation of others.
 
 Memory is saturated if enough bytes are in flight: 4.3 TB/s times 0.7 us of latency are 3 MB, or 23 KB for each of 132
-SMs (Little's law). Here they are 64 KB and more, and 32 KB where rows are shorter than 512 bytes. A thread starts all
+SMs (Little's law). Here 64 KB and more are in flight, 32 KB if rows are below 512 bytes. A thread starts all
 its loads, up to eight of 16 bytes, before it uses the first. With 32 values it has about 56 registers, so that an SM
 holds 1100 threads. Adjacent threads access adjacent vectors.
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 HELD = 32  # maximum number of row elements per thread
 FEWEST, MOST = 128, 512  # minimum and maximum number of threads per CTA
-COMFORTABLE, AVAILABLE = 112 << 10, 224 << 10  # bytes of shared memory for rows: two CTAs per SM, one CTA per SM
+COMFORTABLE, AVAILABLE = 112 << 10, 224 << 10  # bytes of shared memory for rows, with two CTAs per SM and one
 CLUSTERS = (2, 4, 8)  # portable cluster sizes
 
 

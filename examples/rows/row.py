@@ -35,12 +35,12 @@ class VectorPosition:
     inside: Reg | None = None
 
     def behind(self, pointer: Reg) -> object:
-        """Return the address of the vector, given the address of the thread's part of the row."""
+        """Return the address of the vector at this position; `pointer` is that of the thread's part of the row."""
         return ptx.addr(pointer, self.offset) if isinstance(self.offset, int) else ptx.addr(pointer + self.offset)
 
 
 class Source(Protocol):
-    """Source of a row's elements: a vector at each position."""
+    """Protocol of a source, which provides the elements of a row, a vector at each position."""
 
     def at(self, place: VectorPosition) -> Sequence[Reg]:
         """Return the elements at `place` as numbers (f32 or f32x2); the caller must not write to them."""
@@ -48,7 +48,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Source: this thread's part of a row, in registers."""
+    """Source of elements: this thread's part of a row, in registers."""
 
     vectors: Sequence[Sequence[Reg]]
 
@@ -59,7 +59,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """Source: a row in shared memory."""
+    """Source of elements: a row in shared memory."""
 
     vector: Vector
     start: Reg
@@ -71,7 +71,7 @@ class Staged:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Source: an array with as many elements as a row, in global memory, the same for all rows."""
+    """Source of elements: an array as long as a row, in global memory, the same for all rows."""
 
     vector: Vector
     pointer: Reg
@@ -83,13 +83,13 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class WithDescriptor:
-    """Source: a function of another source's elements, computed at each access."""
+    """Source of elements: `function` of each element of another source, computed at each access."""
 
     source: Source
     function: Callable[[Reg], Reg]
 
     def at(self, place: VectorPosition) -> Sequence[Reg]:
-        """Emit the function of the source's elements at `place`."""
+        """Emit `function` for each element of `source` at `place`, and return the results."""
         return [self.function(value) for value in self.source.at(place)]
 
 
@@ -188,7 +188,7 @@ class Row:
         return Columns(self.vector, self.pointer(vector))
 
     def mapped(self, source: Source, function: Callable[[Reg], Reg]) -> Source:
-        """Return a function of a source as a source: computed once if rows are in registers, else at each read."""
+        """Return a source: `function` of each element, computed once if rows are in registers, else at each read."""
         result = WithDescriptor(source, function)
         return result if self.plan.shared else Held([result.at(place) for place in self._places])
 
@@ -228,8 +228,8 @@ class Row:
         """Combine f32 registers, one or two, over all threads of the row, in place; all threads get the same bits.
 
         `merge(width)` combines them, in place, over every group of `width` lanes. It is called for the lanes of a warp,
-        for the warps, which exchange values through shared memory, and for the CTAs of a cluster. An exchange
-        slot serves one call, in a loop every second call, between `meet` and `part`; `phase` is the parity of its uses.
+        for the warps, which exchange values in shared memory, and for the CTAs of a cluster. A slot (memory and an
+        mbarrier) serves one call, in a loop every second, between `meet` and `part`; `phase` is the parity of its uses.
         """
         merge(min(self.plan.lanes, 32))
         if self.plan.warps > 1:

@@ -52,7 +52,7 @@ def consumed(waits: int, **options: Any) -> tuple[Any, Any, Any]:
 
 @pytest.mark.parametrize("schedule", [{}, {"seed": 1}, {"seed": 2}, {"delay_async": True}])
 def test_a_dependent_kernel_waits_for_what_it_reads(schedule: dict[str, Any]) -> None:
-    """The dependent kernel reads its weights before it waits for the other kernel, which does not write them."""
+    """The dependent kernel reads its weights before it waits for the primary kernel, which does not write them."""
     y, expected, result = consumed(1, **schedule)
     assert result.findings == ()
     assert (y == expected).all()

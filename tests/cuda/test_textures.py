@@ -101,7 +101,8 @@ def test_other_geometries() -> None:
     assert (out[:, 1] == layers[1, 1, i]).all()
     assert out[:, 2].tolist() == [float(cube[face, t, s]) for face, t, s in map(_on_cube, i - 3.5)]
     assert np.allclose(out[:, 3], 10 + np.minimum(i * 0.5, 2))
-    for column, (y, step) in enumerate([(2, 0), (2, 1), (1, 1), (1, 0)]):  # texels counterclockwise from the lower left
+    # tex2Dgather returns four texels, counterclockwise from the lower left one.
+    for column, (y, step) in enumerate([(2, 0), (2, 1), (1, 1), (1, 0)]):
         assert np.allclose(out[:, 4 + column], corners[y, np.minimum(i + step, 7), 1] / 255)
 
 

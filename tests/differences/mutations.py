@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from random import Random
 
-# Result of a change: all statements of the block, and the changed statement (None if the change removed it).
+# Result of a change: all statements of the changed PTX block, and the changed one (None if the change removed it).
 Changed: TypeAlias = "tuple[list[n.Statement], n.Instruction | None]"
 Edit: TypeAlias = "Callable[[n.Instruction, list[n.Instruction], Random], n.Instruction | None]"
 TYPES = ("s32", "u32", "b32", "s64", "u64", "b64", "f32", "f64", "u16", "s16", "b16", "f16")
 WORDS = ("global", "shared", "local", "param", "lo", "hi", "wide", "lt", "gt", "le", "ge", "eq", "ne", "rn", "rz")
-DRAWS = 20  # random statements to try for each kind of change
+DRAWS = 20  # number of random statements to which a kind of change is tried
 
 
 @dataclass(frozen=True, slots=True)

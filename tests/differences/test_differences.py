@@ -38,7 +38,7 @@ DRAWS = 5 * MUTANTS
 
 
 def some(folder: str, turn: int) -> Iterator[tuple[Path, str]]:
-    """Yield path and text of a folder's modules that a test uses; `turn` selects which modules."""
+    """Yield path and text of the tested modules of a corpus folder; each `turn` (a number) selects other modules."""
     paths = [path for path in sorted((CORPUS / folder).glob("*.ptx")) if path.stat().st_size <= LARGEST]
     for path in at_most(paths, MOST, turn):
         yield path, decode(path.read_bytes())

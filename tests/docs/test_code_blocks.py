@@ -39,7 +39,7 @@ def test_the_code_of_a_page_runs_and_prints_what_the_page_says(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PYPTX_CPU", "quiet")  # no warning for kernel calls on the CPU
+    monkeypatch.setenv("PYPTX_CPU", "quiet")  # disables the warning for kernel calls on the CPU
     outcome = run(page, not_run(page))
     total = sum(block.language == "python" for block in blocks(page.read_text(encoding="utf-8")))
     assert outcome.count == total - len(not_run(page))

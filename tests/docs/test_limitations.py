@@ -182,7 +182,7 @@ def test_bank_conflicts_and_uncoalesced_accesses() -> None:
     def column(x, y):
         px, py = ptx.global_ptrs(x, y)
         lane, tile, value = reg.from_(ptx.special.tid.x(), u32), smem.alloc(f32, (32, 32)), reg.scalar(f32)
-        ptx.ld(f32, value, ptx.addr(px + lane * 128))  # uncoalesced
+        ptx.ld(f32, value, ptx.addr(px + lane * 128))  # uncoalesced load: 128 bytes between lanes
         tile[lane, 0] = value  # bank conflict: 32 lanes, one bank
         ptx.st(f32, ptx.addr(py + lane * 4), tile[lane, 0])
         ptx.ret()
@@ -198,7 +198,7 @@ def test_instructions_that_the_target_lacks() -> None:
 
 def test_edges_of_cube_textures() -> None:
     faces, out = np.ones((6, 4, 4), np.float32), np.zeros(1, np.float32)
-    faces[0] = 0  # face +x; the direction (1, 0.999, 0) is at its edge to face +y
+    faces[0] = 0  # face +x, which the direction (1, 0.999, 0) hits near face +y
     sample = (
         "ld.param.u64 %rd0, [x]; ld.param.u64 %rd1, [y];\n"
         "mov.f32 %f1, 0f3F800000; mov.f32 %f2, 0f3F7FBE77; mov.f32 %f3, 0f00000000;\n"

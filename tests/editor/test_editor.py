@@ -37,7 +37,7 @@ LINES = SOURCE.splitlines()
 def document(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Create a project with one user's file; return the path of the file."""
     folder = tmp_path_factory.mktemp("project")
-    sources = [str(path) for path in (ROOT, *sorted(ROOT.glob("packages/*/src")))]  # examples import each other
+    sources = [str(path) for path in (ROOT, *sorted(ROOT.glob("packages/*/src")))]  # for imports of examples
     settings = f'[tool.pyright]\ntypeCheckingMode = "strict"\nextraPaths = {sources}\n'
     (folder / "pyproject.toml").write_text(settings, encoding="utf-8")
     path = folder / "user.py"
@@ -47,7 +47,7 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(document: Path) -> Iterator[LanguageServer]:
-    """Yield a server that has opened the file."""
+    """Yield a language server that has opened the user's file."""
     with LanguageServer([sys.executable, str(SERVER), "--stdio"], document.parent) as running:
         running.open(document)
         yield running

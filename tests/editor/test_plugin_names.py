@@ -47,7 +47,7 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(document: Path) -> Iterator[LanguageServer]:
-    """Yield a server that has opened the file."""
+    """Yield a language server that has opened the user's file."""
     with LanguageServer([sys.executable, str(SERVER), "--stdio"], document.parent) as running:
         running.open(document)
         yield running

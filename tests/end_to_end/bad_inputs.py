@@ -1,6 +1,6 @@
 """User mistakes and the error that each must raise.
 
-A case is a program. The line that the error must name has the mark `# <-`. `HEADER` runs before each case and imports
+A case is a program. The line that the error must name ends with the comment `# <-`. `HEADER` runs before each case and imports
 the names that most cases need.
 """
 
@@ -28,14 +28,14 @@ class BadInput:
 
 
 def in_kernel(title: str, body: str, error: str, *words: str, arch: str = "sm_90a", options: str = "") -> BadInput:
-    """Return a case with a mistake in the body of a kernel without parameters, found while tracing."""
+    """Return a test case with a mistake in the body of a kernel without parameters, found while tracing."""
     lines = "\n".join("    " + line for line in dedent(body).strip().splitlines())
     source = f'@kernel(arch="{arch}"{options})\ndef k():\n{lines}\n    ptx.ret()\nk.ptx()\n'
     return BadInput(title, source, error, words)
 
 
 def program(title: str, source: str, error: str, *words: str) -> BadInput:
-    """Return a case with a mistake anywhere in a program."""
+    """Return a test case: a whole program that contains a mistake."""
     return BadInput(title, dedent(source).strip() + "\n", error, words)
 
 

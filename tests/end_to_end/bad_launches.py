@@ -1,4 +1,4 @@
-"""Bad calls of kernels and plans, and the error that each must raise.
+"""Bad calls of kernels and of launch plans, and the error that each must raise.
 
     python -m tests.end_to_end.bad_launches GROUP
 
@@ -37,7 +37,7 @@ class BadLaunch:
 
 
 def bad(title: str, source: str, error: str, *words: str) -> BadLaunch:
-    """Return the case of a program: one line, which gets the mark, or several lines of which one has the mark."""
+    """Return the case of a program: one line, which gets the mark `# <-`, or several lines of which one has it."""
     text = dedent(source).strip()
     return BadLaunch(title, text if MARK in text else f"{text}  {MARK}", error, words)
 
@@ -278,8 +278,8 @@ good = plan()
         bad("a cluster that does not divide the grid", "plan(cluster=(3, 1, 1))", "LaunchError", "does not divide grid (4, 1, 1)"),
         bad("too much shared memory", "plan(shared_bytes=232449).launch([4096], 0, 0)", "LaunchError", "232449", "is 232448"),
         bad("a negative shared memory size", "plan(shared_bytes=-1)", "LaunchError", "got -1"),
-        bad("a plan with fewer parameters than the entry", "plan(parameters=ROWS[:1])", "LaunchError", "the entry has 2, the plan 1"),
-        bad("a plan parameter wider than the entry's", "plan(parameters=(Pointer(0), Pointer(1)))", "LaunchError", "parameter 1: 4 bytes"),
+        bad("a launch plan with fewer parameters than the kernel entry", "plan(parameters=ROWS[:1])", "LaunchError", "the entry has 2, the plan 1"),
+        bad("a launch plan's parameter that is wider than the kernel entry's", "plan(parameters=(Pointer(0), Pointer(1)))", "LaunchError", "parameter 1: 4 bytes"),
         bad("a scalar out of the range of its type", "plan(parameters=(Pointer(0), Scalar('u32', 'n', 2**32)))", "OverflowError", "u32"),
         bad("a scalar parameter of unknown type", "plan(parameters=(Pointer(0), Scalar('u33', 'n', 1)))", "LaunchError", "u33"),
         bad("a cluster size passed as a launch attribute", "plan(attributes=((4, struct.pack('<3I', 2, 1, 1)),))", "LaunchError", "cluster="),
@@ -290,9 +290,9 @@ good = plan()
         bad("an image that is neither PTX nor a cubin", "Module(b'hello')", "CompileError", "Missing .version directive"),
         bad("a device number that does not exist", "good.launch([4096], 0, 2)", "LaunchError", "invalid CUDA device 2", "devices is 2"),
         bad("a launch without the tensor's address", "good.launch([], 0, 0)", "LaunchError", "expected 1 tensor addresses", "got 0"),
-        bad("a launch with an unknown scalar", "good.launch([4096], 0, 0, {'m': 1})", "LaunchError", "'m'"),
-        bad("a launch without the scalar's value", "plan(parameters=(Pointer(0), Scalar('u32', 'n'))).launch([4096], 0, 0)", "LaunchError", "scalar"),
-        bad("a launch with two scalars instead of one", "good.launch([4096], 0, 0, (1, 2))", "LaunchError", "expected 1", "got 2"),
+        bad("a launch with a value for an unknown scalar parameter", "good.launch([4096], 0, 0, {'m': 1})", "LaunchError", "'m'"),
+        bad("a launch without a value for the scalar parameter", "plan(parameters=(Pointer(0), Scalar('u32', 'n'))).launch([4096], 0, 0)", "LaunchError", "scalar"),
+        bad("a launch with two scalar values instead of one", "good.launch([4096], 0, 0, (1, 2))", "LaunchError", "expected 1", "got 2"),
         bad(
             "a launch for which the driver returns an error",
             "null.fail('cuLaunchKernelEx', 701)\ngood.launch([4096], 0, 0)  # <-",
@@ -346,7 +346,7 @@ def outcome(group: Group, case: BadLaunch, path: Path, names: dict[str, object])
 
 
 def run(name: str) -> None:
-    """Run all cases of a group and print their outcomes as JSON."""
+    """Run all bad launches of a group and print their outcomes as JSON."""
     group = GROUPS[name]
     os.environ["PYPTX_CPU"] = "quiet"
     if group.plugins:

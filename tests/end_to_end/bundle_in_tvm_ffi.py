@@ -60,7 +60,7 @@ def say(step: str, *arguments: object) -> None:
 
 
 module = tvm_ffi.load_module(sys.argv[1])
-vectors = [Vector(0x7000, 1000), Vector(0x8000, 1000), Vector(0x9002, 1000), Vector(0xA000, 77)]  # used by all calls
+vectors = [Vector(0x7000, 1000), Vector(0x8000, 1000), Vector(0x9002, 1000), Vector(0xA000, 77)]
 x, y, odd, short = map(tvm_ffi.from_dlpack, vectors)
 with tvm_ffi.use_raw_stream(tvm_ffi.device("cuda", 0), 0x5000):
     say("launched", x, y, "fast", 1, 1.5, 3)

@@ -143,7 +143,7 @@ def lasting(X):  # noqa: ARG001  the entry takes it
 
 @kernel
 def undescribed(X):  # noqa: ARG001  the entry takes it
-    """Kernel with an array but without a contract."""
+    """Kernel with an array parameter but without `in_specs`."""
     ptx.ret()
 
 

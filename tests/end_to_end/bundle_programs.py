@@ -66,7 +66,7 @@ def compile_shared(folder: Path, name: str, *flags: str) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Output of a C program: the result that it prints for each step, and the driver calls."""
+    """Output of a C program: the results that it prints, by the label of each, and the driver calls."""
 
     steps: Mapping[str, str]
     calls: Sequence[Mapping[str, Any]]
@@ -77,7 +77,7 @@ class Seen:
 
 
 def run(program: Path, *words: str, lines: Sequence[str] = ()) -> Seen:
-    """Run a program with arguments `words` and input `lines`; return printed results by step, and driver calls."""
+    """Run a program with arguments `words` and input `lines`; return what it prints, and its driver calls."""
     # No leak detection: it would report memory that the null driver never frees, such as its own.
     environment = {**os.environ, "LD_LIBRARY_PATH": str(drivers()), "ASAN_OPTIONS": "detect_leaks=0"}
     done = subprocess.run(

@@ -1,7 +1,7 @@
 """Mistakes that no check can find: legal programs whose result is not the intended one.
 
-A case is a program that sets `report`, and `right`: whether the output is the intended one. `named` is its name in the
-table of undetected mistakes in `docs/findings.md`.
+A case is a program that sets `report` (result of the simulator) and `right` (whether the output is the intended one).
+`named` is its name in the table of undetected mistakes in `docs/findings.md`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Beginner habits that would silently give wrong results: each must give an error, a warning or a finding.
 
-A case is a program. The line that must be named has the mark `# <-`. `told` is the class of the error or warning. If
-the case simulates, `told` is the rule of the finding, and the program sets `report`.
+A case is a program. The line that the message must name ends with the comment `# <-`. `told` is the class of the error
+or warning. If the program runs on the simulator, `told` is the rule of the finding, and the program sets `report`
+(the simulator's result).
 """
 
 from __future__ import annotations
@@ -36,19 +37,19 @@ class Trap:
 
 
 def traced(title: str, body: str, told: str, *words: str) -> Trap:
-    """Return a case with a mistake in a kernel's body, reported while tracing."""
+    """Return a test case with a mistake in a kernel's body, reported while tracing."""
     return Trap(
         title, f"@kernel\ndef k():\n{indent(dedent(body).strip(), '    ')}\n    ptx.ret()\nk.ptx()\n", told, words
     )
 
 
 def program(title: str, source: str, told: str, *words: str) -> Trap:
-    """Return a case with a mistake anywhere in a program."""
+    """Return a test case: a whole program that contains a mistake."""
     return Trap(title, dedent(source).strip() + "\n", told, words)
 
 
 def loop(title: str, body: str, *words: str) -> Trap:
-    """Return a case with a `with` block that rebinds a name; `v` and `w` are registers, `i` an index, `acc` a list."""
+    """Return a test case: a `with` block rebinds a name; `v` and `w` are registers, `i` an index, `acc` a list."""
     before = """
         v, w, i = reg.scalar(f32, init=0.0), reg.scalar(f32, init=1.0), reg.scalar(u32, init=0)
         acc = [reg.scalar(f32, init=0.0) for _ in range(4)]

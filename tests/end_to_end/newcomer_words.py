@@ -1,4 +1,4 @@
-"""Beginners' spellings, each with an error that names the right one; cases as in `bad_inputs`."""
+"""Beginners' spellings, each with an error that names the right spelling; test cases are as in `bad_inputs`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OPTION = PLAIN.replace("@kernel", "\n@kernel").replace("block=(128, 1, 1))", "bl
 
 
 def body(title: str, line: str, error: str, *words: str) -> BadInput:
-    """Return a case with a mistake in the body of a kernel with a register of each kind, shared memory and an array."""
+    """Return a test case with a mistake in a kernel body with registers of several types, shared memory and arrays."""
     source = f"""
 @kernel(in_specs=(Tile(128, f32),), out_specs=(Tile(128, f32),), grid=1, block=(128, 1, 1))
 def k(X, Y):
@@ -28,12 +28,12 @@ k.ptx()
 
 
 def call(title: str, line: str, error: str, *words: str) -> BadInput:
-    """Return a case with a mistake in a call of a kernel."""
+    """Return a test case with a mistake in a call of a kernel."""
     return program(title, f"{PLAIN}\n{line}  # <-", error, *words)
 
 
 def option(title: str, text: str, error: str, *words: str) -> BadInput:
-    """Return a case with a mistake in the `kernel` decorator."""
+    """Return a test case with a mistake in the `kernel` decorator."""
     return program(title, OPTION.format(text), error, *words)
 
 

@@ -25,7 +25,7 @@ CASES = [
 
 @cache
 def outcomes(group: str) -> dict[str, dict[str, Any]]:
-    """Run a group in its own process, which fails if a good call after a bad one fails; return outcomes by title."""
+    """Run a group of bad calls in its own process, which fails if a good call fails; return outcomes by case title."""
     command = [sys.executable, "-m", "tests.end_to_end.bad_launches", group]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr[-4000:]
@@ -40,7 +40,7 @@ def test_a_bad_launch_gives_its_error_and_the_next_good_one_works(group: str, ca
     assert [word for word in case.words if word not in text] == [], text
     assert not found["chained"], "one error without a chained exception"
     assert line in found["lines"]
-    if group != "plans":  # launch plans add no user line to the message
+    if group != "plans":  # errors of launch plans do not quote the user's source line
         assert f"user_program.py:{line}" in text, text
         assert "^" in text
 

@@ -122,7 +122,7 @@ def without(*path: str | int) -> Callable[[dict[str, Any]], None]:
 
 
 MAP = ("parameters", 5, "descriptor", "tensor_map")
-# Changes of the record of `everything`, each with the expected error message.
+# Changes of the specialization record of kernel `everything`, each with the expected error message.
 WRONG: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
     "a member of the record is missing": (without("grid"), "missing members: grid"),
     "the record has an unknown member": (put(1, "extra"), "unknown member 'extra'"),

@@ -161,7 +161,7 @@ def twin(bundle: Path) -> None:
 
 
 def stranger(bundle: Path) -> None:
-    """Add a manifest entry with other template names than the first entry."""
+    """Add an `entries` item to the manifest, with other template names than the first item."""
     document = manifest(bundle)
     document["entries"].append({**document["entries"][0], "name": "more", "keywords": {"N": 64}})
     for end in ("ptx", "cubin"):
@@ -286,12 +286,12 @@ HARMED: dict[str, tuple[Callable[[Path], None], str]] = {
     "a scalar set at launch has the wrong type": (
         put("u64", "kernels", 0, "open", 0, "type"), "different arrays or scalars"
     ),
-    # faults of the record; faults of its fields are in `test_bundle_records`
+    # faults of the specialization record; other faults of its fields are in `test_bundle_records`
     "the record contains the PTX text": (put("ret;", *R, "text"), "the PTX text must be in a separate file"),
     "the grid has 65536 CTAs along y": (put([2**31 - 1, 65536, 1], *R, "grid"), "grid.y is 65536"),
     "the block has 2^20 threads": (put([1024, 1024, 1], *R, "block"), "1048576 threads"),
     "the shared memory has 2^40 bytes": (put(2**40, *R, "shared_bytes"), "shared_bytes is 1099511627776"),
-    "the record's target is not the PTX text's": (
+    "the specialization record's target is not the PTX text's": (
         put("sm_90a", *R, "target"), "the PTX text is for target sm_80, the record for sm_90a"
     ),
     "an output has a stride of 0": (put([0], *R, "outputs", 0, "strides"), r"strides\[0\] is 0"),

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.ptxas
 
-# C program that calls one kernel's functions; prints each result, then the driver calls recorded.
+# C program that calls the bundle's functions for one kernel; prints each result, then the recorded driver calls.
 PROGRAM = """\
 #include <dlfcn.h>
 #include <stdio.h>
@@ -193,7 +193,7 @@ def test_a_driver_without_the_functions_of_cuda_12_is_told_apart(everything: Pat
 
 
 def run_alone(program: Path, drivers: Path) -> str:
-    """Run a program with these drivers; return the line that it prints about loading a bundle."""
+    """Run a program with the driver library in `drivers`; return the line that it prints about loading a bundle."""
     environment = {**os.environ, "LD_LIBRARY_PATH": str(drivers)}
     done = subprocess.run([program], env=environment, capture_output=True, text=True, check=False)
     return next((line for line in done.stdout.splitlines() if line.startswith("load ")), done.stderr)

@@ -15,7 +15,7 @@ BUDGET = "setmaxnreg.inc.sync.aligned.u32 104;"
 HALF = ".maxntid 128, 1, 1"
 PAIR = "tcgen05.dealloc.cta_group::2.sync.aligned.b32 %r1, 64;"
 
-# Target, directives and body of an entry, and its only diagnostic: line, column, code, and end of the hint.
+# Target, directives and body of a kernel entry, and its only diagnostic: line, column, code, and end of the hint.
 FOUND: dict[str, tuple[str, str, str, tuple[int, int, str, str]]] = {
     "wgmma for a target without the suffix a": (
         "sm_90",
@@ -42,7 +42,7 @@ FOUND: dict[str, tuple[str, str, str, tuple[int, int, str, str]]] = {
         (6, 16, "cta-group", ".cta_group::2 (CTA pairs) in the whole kernel"),
     ),
 }
-# Target, directives and body of entries without a diagnostic.
+# Target, directives and body of kernel entries for which `pyptx check` has no diagnostic.
 LEGAL: dict[str, tuple[str, str, str]] = {
     "wgmma": ("sm_90a", "", "wgmma.fence.sync.aligned;\nwgmma.commit_group.sync.aligned;"),
     "setmaxnreg with .maxntid and .minnctapersm": ("sm_90a", ".maxntid 128, 1, 1 .minnctapersm 1", BUDGET),

@@ -61,7 +61,7 @@ def problem(row: Row) -> Problem:
 
 
 def entry_of(row: Row, path: Path) -> str | None:
-    """Return the (mangled) name of a row's kernel in a module; None if the module does not contain the kernel."""
+    """Return the (mangled) name of the kernel of a `Row` in a module; None if the module lacks the kernel."""
     names = entries(path)
     if row.entry in names:
         return row.entry
@@ -71,7 +71,7 @@ def entry_of(row: Row, path: Path) -> str | None:
 
 
 def cases() -> list[Any]:
-    """Return every row with every module that contains its kernel."""
+    """Return every `Row` (kernel with its test problem) with every module that contains its kernel."""
     found = []
     for path in sorted(set(CORPUS.glob("*/*.ptx")) - set(CORPUS.glob("handmade/*"))):
         source, _, build = path.name.partition(".")
@@ -91,9 +91,9 @@ def build_of(case: Any) -> tuple[str, str]:
 
 
 def shared_out(every: list[Any]) -> list[Any]:
-    """Return one in `ONE_OF` of each row's cases, preferring builds that earlier rows used least, then rare builds.
+    """Return one in `ONE_OF` of the modules of each kernel (row), preferring builds that earlier rows used least.
 
-    For each build that no chosen case uses, one case is added.
+    A build is a producer with a target; rare builds are preferred next. A case is added for each build left out.
     """
     taken: Counter[tuple[str, str]] = Counter()
     held = Counter(map(build_of, every))

@@ -23,7 +23,7 @@ from .ptxas_verdicts import complaints
 
 pytestmark = pytest.mark.scaled
 
-MOST = 6  # default number of modules per producer, except handmade
+MOST = 6  # default number of checked modules per compiler
 # Each module of the sample is checked for two of these targets, in rotation.
 TARGETS = ("sm_75", "sm_80", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_103f", "sm_120", "sm_121a")
 

@@ -23,7 +23,8 @@ from pyptx_ir.toolchain import jitlink
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-Report = tuple[int, dict[str, dict[str, Any]]]  # exit status; each printed line by its subject
+# Exit status of `pyptx doctor`, and the JSON object of each line of its report, by the subject of the line.
+Report = tuple[int, dict[str, dict[str, Any]]]
 
 NULL_DRIVER = Path(__file__).resolve().parents[2] / "packages" / "pyptx-launch" / "tests" / "null_driver.py"
 QUICK = ("jax", "torch")  # disabled plugins, whose frameworks take seconds to import
@@ -32,7 +33,7 @@ QUICK = ("jax", "torch")  # disabled plugins, whose frameworks take seconds to i
 def report(
     tmp_path: Path, environment: Mapping[str, str], *, before: str = "", leave_out: tuple[str, ...] = QUICK
 ) -> Report:
-    """Run the command in its own process; return its exit status, and each line by its subject."""
+    """Run `pyptx doctor` in its own process; return its exit status, and each line of the report by its subject."""
     program = (
         f"import sys; {before or 'pass'}\n"
         "from pyptx_ir.plugins import discovery, manager\n"
@@ -53,7 +54,7 @@ def as_it_is(tmp_path_factory: pytest.TempPathFactory) -> Report:
 
 
 def plugin(folder: Path, name: str, body: str) -> dict[str, str]:
-    """Write a plugin; return the environment that enables it."""
+    """Write a plugin; return the environment variables that enable it."""
     folder.mkdir(exist_ok=True)
     text = f"from pyptx_ir.plugins import API_VERSION, hookimpl\nfrom pyptx_ir.plugins.rows import *\n{body}"
     (folder / f"{name}.py").write_text(text, encoding="utf-8")
@@ -190,7 +191,7 @@ def no_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pyptx_ir.toolchain.finder._pathfinder", lambda _: None)
     monkeypatch.setattr("pyptx_ir.toolchain.finder.WHEEL_FOLDERS", ())
     monkeypatch.setitem(sys.modules, "cuda.bindings.nvjitlink", None)
-    jitlink._find.cache_clear()  # nvJitLink's finder caches its result
+    jitlink._find.cache_clear()  # the search for nvJitLink caches its result
     for name in ("PATH", "CUDA_HOME", "CUDA_PATH", "PYPTX_PTXAS", "PYPTX_LIBCUDA"):
         monkeypatch.setenv(name, str(tmp_path) if name != "PYPTX_PTXAS" else "")
 

@@ -110,7 +110,7 @@ def wrapper(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
 
 @pytest.fixture
 def null(wrapper: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Route kernel calls to the GPU handler, and the handler to the null driver."""
+    """Route kernel calls to the GPU handler for XLA, and its driver calls to the null driver."""
     assert wrapper
     driver = module_at(NULL_DRIVER).install()
     driver.reset()
@@ -175,7 +175,7 @@ def test_a_program_is_loaded_once_and_launched_each_time(null: Any, jax: Any) ->
 def test_later_calls_of_a_program_launch_for_their_own_arrays(null: Any, jax: Any) -> None:
     function = jax.jit(lambda x, total: accumulate(x, total, factor=1.0, count=1))
     kept = []  # keeps all arrays alive, so that each call's arrays have other addresses
-    for _ in range(4):  # from the second call on, the handler reads only addresses
+    for _ in range(4):  # from the second call on, the GPU handler reads only addresses of arrays
         x, total = jax.numpy.ones(64), jax.numpy.zeros(64)
         old, new = function(x, total)
         assert addresses(null.launches()[-1], 3) == [address(x), address(new), address(old)]

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.scaled
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "limitations.md"
 TARGETS = ("sm_90a", "sm_100a", "sm_103a", "sm_107a", "sm_120a", "sm_75")
-CALLS = {"call", "brx", "acme"}  # calls need lists and prototypes; acme is the plugin of other tests
+CALLS = {"call", "brx", "acme"}  # not generated: call and brx need label lists or prototypes; acme is a test plugin
 REGISTER = re.compile(r"%([a-z]\w*?)_(\d+)\b")
 # Opcodes without semantics, by the first column of the table in docs/limitations.md.
 MISSING = {

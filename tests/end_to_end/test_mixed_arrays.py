@@ -80,7 +80,7 @@ def test_numpy_arrays_are_jax_arrays_to_jax() -> None:
     import jax
 
     add, made = build(), makers()["jax array"](VALUES)
-    for _ in range(3):  # the first call takes the full path, later calls use the launcher
+    for _ in range(3):  # the first call specializes the kernel, later calls use the cached launcher
         for arguments in ((made, VALUES), (VALUES, made)):
             result = add(*arguments)
             assert isinstance(result, jax.Array)

@@ -25,7 +25,7 @@ TID = np.arange(THREADS, dtype=np.int64)
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A kernel body that returns the register to store, and the expected words."""
+    """A kernel body that returns the register to store, and the words that the 64 threads must store."""
 
     title: str
     body: Callable[[Any], Any]

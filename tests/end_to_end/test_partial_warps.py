@@ -118,7 +118,7 @@ class Sample:
                 return f"mov.b{width} {register}, 0;"
 
     def text(self, target: str, skipped: str) -> tuple[str, int, dict[int, str]]:
-        """Return the module, the instruction's line, and the result that each store's line stores.
+        """Return the module, the line of the tested instruction, and the result register by line of the store.
 
         `skipped` is how lanes 16-31 skip the instruction: by a "branch", by its "guard", or not at all ("").
         """
@@ -148,7 +148,7 @@ class Sample:
 
 
 def samples(count: int) -> list[tuple[str, Sample, str]]:
-    """Return up to `count` instructions of each row, each with its target; rows without a target are left out."""
+    """Return up to `count` instructions of each row of the instruction table that a target supports, and the target."""
     found = []
     for row in share(ROWS, 6):
         chance = random.Random(row.name)

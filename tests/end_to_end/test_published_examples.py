@@ -85,7 +85,7 @@ SIMULATED = full(
 def test_a_published_product_is_right_and_clean_on_the_simulator(
     case: tuple[str, str, tuple[int, ...]], mode: dict[str, Any]
 ) -> None:
-    """The wheel's GEMMs were written for hardware: their ldmatrix, mma.sync and cp.async code verifies our layouts."""
+    """The wheel's GEMMs were written for hardware: their ldmatrix, mma.sync and cp.async verify pyptx's layouts."""
     kernel = build(*case)
     random = np.random.default_rng(0)
     a, b = (random.standard_normal(spec.shape).astype(ml_dtypes.bfloat16) for spec in kernel.in_specs)
@@ -95,7 +95,7 @@ def test_a_published_product_is_right_and_clean_on_the_simulator(
 
 
 ATTENTION = [case for case in CASES if "attention" in case[0]]
-PROXY_FENCE = "missing-proxy-fence"  # docs/published-kernels.md names the lines with this finding
+PROXY_FENCE = "missing-proxy-fence"  # docs/published-kernels.md lists the lines that need a proxy fence
 
 
 @pytest.mark.hopper

@@ -52,7 +52,7 @@ def expected(alpha: float, count: int) -> np.ndarray[Any, Any]:
         ((X, 2.5, Y), {"count": 100}),
         ((X, Y), {"alpha": 2.5, "count": 100}),
     ],
-    ids=["by position", "the first scalar by name", "the second scalar by name", "by name"],
+    ids=["by position", "the first scalar argument by name", "the second scalar argument by name", "by name"],
 )
 def test_a_number_is_passed_by_position_or_by_name(arguments: Any, keywords: Any) -> None:
     np.testing.assert_array_equal(saxpy(*arguments, **keywords), expected(2.5, 100))

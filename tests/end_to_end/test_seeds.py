@@ -23,7 +23,7 @@ pytestmark = [
 
 
 def run(source: str, filename: str, **names: Any) -> dict[str, Any]:
-    """Execute a block in its own namespace and return the namespace."""
+    """Execute a code block of the specification in its own namespace, and return the namespace."""
     namespace: dict[str, Any] = {"__name__": "seed", **names}
     exec(compile(source, filename, "exec"), namespace)  # noqa: S102 - the block is the specification
     return namespace

@@ -20,7 +20,7 @@ def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(source: str, filename: str, **names: Any) -> dict[str, Any]:
-    """Execute a block in its own namespace and return the namespace."""
+    """Execute a code block of the specification in its own namespace, and return the namespace."""
     namespace: dict[str, Any] = {"__name__": "seed", **names}
     exec(compile(source, filename, "exec"), namespace)  # noqa: S102 - the block is the specification
     return namespace

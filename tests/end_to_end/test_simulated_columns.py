@@ -15,7 +15,7 @@ from pyptx.types import f32, u32
 pytestmark = pytest.mark.scaled
 
 PIXELS, CHANNELS = 32, 32
-A = SharedTile(f32, (PIXELS, CHANNELS))  # output pixels x channels, 128B swizzle
+A = SharedTile(f32, (PIXELS, CHANNELS))  # im2col tile: output pixels x channels, with the default 128B swizzle
 CONVOLUTIONS = [
     ((2, 7, 6), (2, 2), {"padding": 2, "dilation": 3}),
     ((2, 5, 7), (3, 3), {"padding": 1}),

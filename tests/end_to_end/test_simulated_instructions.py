@@ -86,7 +86,7 @@ def _entries() -> Iterator[tuple[str, Module, str]]:
 
 
 def _shapes(function: Function) -> set[Shape]:
-    """Return opcode, operand kinds and whether a guard is present, for each instruction of a function."""
+    """Return a `Shape` (opcode, operand kinds, whether it has a guard) for each instruction of a function."""
     return {_shape(each) for each in (instructions_of(function.body) if function.body is not None else ())}
 
 

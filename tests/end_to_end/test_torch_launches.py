@@ -70,7 +70,7 @@ def null():
 
 
 def caller(kernel, place=HOST):
-    """Return the kernel's launcher, and a list of the calls that the launcher passed on to the full path."""
+    """Return the kernel's launcher, and a list of the calls that the launcher passed on to `kernel.specialize`."""
     operator, long = operators.operator_of(kernel), []
 
     def miss(*tensors, out=None, device="cpu", **keywords):
@@ -123,7 +123,7 @@ def test_template_values_make_plans_of_their_own(null):
 
 @pytest.fixture
 def specialized(monkeypatch):
-    """Launch calls with CPU tensors; return the keywords of the calls that took the full path."""
+    """Launch calls with CPU tensors; return the keywords of the calls that reached `Kernel.specialize`."""
     entered, specialize = [], Kernel.specialize
 
     def counted(self, arguments, keywords):
@@ -136,13 +136,13 @@ def specialized(monkeypatch):
 
 
 def directly(kernel):
-    """Return a kernel whose calls with CPU tensors try the launcher before the full path."""
+    """Return a kernel whose calls with CPU tensors try the launcher before `Kernel.specialize`."""
     kernel._launcher = eager.launcher_of(kernel, kernel._run, HOST)
     return kernel
 
 
 def build_sized():
-    """Return a kernel with a dimension, template values, two numbers and no inputs."""
+    """Return a kernel with a dimension, template values, two scalar arguments and no input arrays."""
 
     @decorator.kernel(
         in_specs=(Scalar(f32),),
@@ -385,7 +385,7 @@ def test_what_the_dispatcher_launches_again_is_written_to_once(null, searches):
         versions.append([each._version - old for each, old in zip((a, b), before, strict=True)])
     assert versions[0] == versions[1] == versions[2]
     assert sum(versions[0]) == 1
-    assert len(searches) <= 1  # no plan search if an earlier test has cached the plan
+    assert len(searches) <= 1  # none if an earlier test has cached the launch plan
     assert len(null.launches()) == 3
 
 

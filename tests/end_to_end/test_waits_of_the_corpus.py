@@ -1,4 +1,4 @@
-"""Each mbarrier wait that a corpus module writes as a block equals a form of `ptx.mbarrier.wait`, names included.
+"""Each mbarrier wait that a corpus module writes as a PTX block equals a form of `ptx.mbarrier.wait`, names included.
 
 By default the tests check at most `MOST` waits of each form, and all waits with `PYPTX_KERNELS=all`.
 """
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.scaled
 CORPUS = Path(__file__).resolve().parents[2] / "corpus"
 POLLS = {("mbarrier", "try_wait"), ("mbarrier", "test_wait")}
 SPACES = {"shared::cta", "shared"}
-MOST = 30  # default number of waits per form
+MOST = 30  # default number of tested mbarrier waits per form
 
 
 def is_poll(node: object) -> bool:
@@ -31,7 +31,7 @@ def is_poll(node: object) -> bool:
 
 @cache
 def waits() -> dict[str, nodes.Block]:
-    """Return the corpus's blocks with one mbarrier poll, one block per distinct text."""
+    """Return the PTX blocks (`{ }`) of the corpus that have one mbarrier poll, without repeated texts."""
     found: dict[str, nodes.Block] = {}
     for path in sorted(CORPUS.rglob("*.ptx")):
         text = path.read_text(encoding="utf-8", errors="surrogateescape")
@@ -43,7 +43,7 @@ def waits() -> dict[str, nodes.Block]:
 
 
 def knobs_of(block: nodes.Block) -> dict[str, object]:
-    """Return the arguments of `ptx.mbarrier.wait` for a block: from its poll, and its names in order of declaration."""
+    """Return the arguments of `ptx.mbarrier.wait` that emit a PTX block: from its poll and its names in order."""
     (poll,) = [node for node in block.body if isinstance(node, nodes.Instruction) and is_poll(node)]
     (declared,) = [node.names[0].name for node in block.body if isinstance(node, nodes.RegisterDeclaration)]
     labels = [node.name for node in block.body if isinstance(node, nodes.Label)]
@@ -68,7 +68,7 @@ def location(node: nodes.Loc) -> tuple[object, ...]:
 
 
 def written(block: nodes.Block, form: str) -> str:
-    """Return the statements that `ptx.mbarrier.wait` emits with the arguments found for a block."""
+    """Return the statements that `ptx.mbarrier.wait` emits with the arguments found for a PTX block."""
     (poll,) = [node for node in block.body if isinstance(node, nodes.Instruction) and is_poll(node)]
     knobs = knobs_of(block)
 
@@ -94,7 +94,7 @@ def written(block: nodes.Block, form: str) -> str:
 
 
 def form_of(block: nodes.Block) -> str:
-    """Return the form of `ptx.mbarrier.wait` that has the same sequence of opcodes as the block."""
+    """Return the form of `ptx.mbarrier.wait` that emits the same opcodes as the PTX block (`{ }`)."""
     opcodes = [node.opcode[0] for node in block.body if isinstance(node, nodes.Instruction)]
     kinds = {
         ("mbarrier", "selp"): "poll",
@@ -112,7 +112,7 @@ def test_the_corpus_has_waits_between_braces() -> None:
 
 
 def some() -> list[str]:
-    """Return the texts of the tested waits; by default at most `MOST` waits of each form."""
+    """Return the texts of the tested mbarrier waits; by default at most `MOST` waits of each form."""
     texts = sorted(waits())
     forms = {text: form_of(waits()[text]) for text in texts}
     return [text for form in FORMS for text in at_most([each for each in texts if forms[each] == form], MOST)]

@@ -1,7 +1,7 @@
 """First and later calls behave alike: results, checks, errors, version counters.
 
 The null driver replaces NVIDIA's, and CPU tensors stand for device memory. A cold call goes through torch's dispatcher
-and the full path; a warm call goes through the launcher, which has a cached plan for the call.
+and `Kernel.specialize`; a warm call goes through the launcher, which has a cached plan for the call.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Both:
-    """A kernel with a cold and a warm call."""
+    """A kernel that tests can call cold (through torch's dispatcher) and warm (through the launcher)."""
 
     def __init__(self, build: Any, *warm_up: Any, **keywords: Any) -> None:
         self.kernel = build()
@@ -62,7 +62,7 @@ class Both:
 
 
 def outcome(driver: Any, call: Any, *tensors: Any, out: Any = None, **keywords: Any) -> Any:
-    """Return the observable effects of a call: its error, or its launch, results and version counts."""
+    """Return the observable effects of a call: its error, or its launch, results and tensor versions."""
     driver.take()
     given = () if out is None else tuple(out) if isinstance(out, tuple | list) else (out,)
     everything = [*tensors, *given]
@@ -87,7 +87,7 @@ def counted(tensor: torch.Tensor) -> int:
 
 
 def same(driver: Any, both: Both, *tensors: Any, **keywords: Any) -> Any:
-    """Make the cold and the warm call, check that their outcomes are equal, and return the outcome."""
+    """Call the kernel cold and warm, check that the outcomes of both calls are equal, and return the outcome."""
     cold = outcome(driver, both.cold, *tensors, **keywords)
     warm = outcome(driver, both.warm, *tensors, **keywords)
     assert warm == cold

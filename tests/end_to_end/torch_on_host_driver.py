@@ -25,7 +25,7 @@ from .test_torch_launches import HOST, caller, kernels
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-SIZE, MANY, THREADS, CALLS = 4096, 20, 4, 25  # elements, scalars, threads, calls per thread
+SIZE, MANY, THREADS, CALLS = 4096, 20, 4, 25  # numbers of elements, scalar arguments, threads, calls per thread
 NAMES = [f"s{number}" for number in range(MANY)]
 driver = ctypes.CDLL(os.environ["PYPTX_LIBCUDA"])
 PLACE = replace(HOST, stream=lambda device: 0)  # torch's stream for CPU tensors, as the launcher sees it
@@ -77,7 +77,7 @@ def ready() -> None:
 
 
 def outputs() -> None:
-    """Make cold and warm calls with an output, alternately of two sizes, and check results."""
+    """Make first and later (cached) calls with an output, alternately of two sizes, and check results."""
     double, long = caller(kernels.build_double(), PLACE)
     for number in range(6):
         x = torch.randn(SIZE * (1 + number % 2))
@@ -102,7 +102,7 @@ def numbers() -> None:
 
 
 def threads() -> None:
-    """Make warm calls of one kernel from many threads."""
+    """Make calls of one kernel, cached by the launcher, from many threads."""
     double, _ = caller(kernels.build_double(), PLACE)
     wrong: list[int] = []
 

@@ -25,7 +25,7 @@ F32_ERROR, BF16_ERROR = 1e-6, 2**-8
 
 @dataclass(frozen=True)
 class Norm:
-    """Row kernel: the kernel for any row length, its builder for a `Plan`, its reference, number of vector inputs."""
+    """Example for rows: kernel for any row length, builder for one length, reference, number of vector inputs."""
 
     kernel: Any
     make: Callable[..., Any]
@@ -34,7 +34,7 @@ class Norm:
 
 
 def norms_of(folder: str) -> dict[str, Norm]:
-    """Return the row kernels of a folder of examples."""
+    """Return the row kernels (`rms_norm`, `layer_norm`, `softmax`) of a folder of examples."""
     found = {}
     for name, vectors in (("rms_norm", 1), ("layer_norm", 2), ("softmax", 0)):
         module = import_module(f"examples.{folder}.{name}")

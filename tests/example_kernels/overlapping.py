@@ -44,7 +44,7 @@ BODY
     ret;
 }
 """
-# Prerequisite grid: copies one byte of each array pair per thread, to a kernel input or from a kernel output.
+# Part of the prerequisite grid for one pair of arrays: a thread copies a byte into a kernel input or out of an output.
 _BYTE = """
     setp.ge.u64 %p, %rd0, SIZE;
     @%p bra $past_NUMBER;

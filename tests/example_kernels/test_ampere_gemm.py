@@ -59,7 +59,7 @@ LADDER = (
     GemmVersion("highperf 128x64", highperf, unit=8, products=2 * 32, copies=12, options=SMALL),
     GemmVersion("highperf 128x128x64", highperf, unit=8, products=4 * 32, copies=16, options=WIDE),
 )
-# Sizes: M, and N and K in multiples of `unit`: less than a tile, edges and several tiles in each dimension.
+# Sizes: M, N / `unit` and K / `unit`; less than a tile of C, partial tiles and several tiles in each dimension.
 SIZES = ((1, 1, 1), (7, 3, 5), (65, 9, 17), (129, 17, 4), (260, 33, 13), (256, 32, 32))
 SCHEDULES: tuple[dict[str, Any], ...] = ({}, {"seed": 1}, {"seed": 2, "delay_async": True})
 SHARE = [
@@ -99,7 +99,8 @@ def test_ldmatrix_never_waits_for_a_bank_and_nothing_else_does_where_tiles_are_s
     found = conflicts(monkeypatch, step.kernel(dtype=f16), a, b)
     assert {"ldmatrix.sync", "st.shared" if step.copies == 0 else "cp.async"} <= found.keys()
     waiting = {opcode for opcode, passes in found.items() if passes}
-    assert waiting == ({"st.shared"} if step.copies == 0 else set())  # gemm_simple's padded rows take two passes
+    # gemm_simple stores to padded rows of shared memory, which takes two passes per store.
+    assert waiting == ({"st.shared"} if step.copies == 0 else set())
 
 
 def order_of_tiles(rows: int, columns: int) -> list[tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""Flash attention and its gradients: correct at every edge and under every schedule; no extra instructions.
+"""Flash attention and its gradients: correct for partial tiles and under every schedule; no extra instructions.
 
 `PYPTX_KERNELS=all` runs the whole matrix of shapes and schedules; the default is a small share.
 """
@@ -32,10 +32,10 @@ COUNTING = {
     *("BRA", "IADD3", "IMAD", "ISETP", "LEA", "LOP3", "MOV", "NOP", "PLOP3", "R2UR", "S2R", "S2UR", "SEL", "SHF"),
     *("UIADD3", "UISETP", "ULEA", "ULOP3", "UMOV", "UPLOP3", "USEL", "USGXT", "USHF", "VIADD", "WARPSYNC", "CS2R"),
 }
-# Shapes: at most one step; partial tiles of keys and queries; more or fewer keys than queries (some see no key).
+# Shapes: keys for one loop step; partial tiles of keys and queries; more or fewer keys than queries (some see no key).
 SHAPES = ((1, 1, 1, 1, 1), (2, 130, 300, 4, 2), (1, 300, 130, 3, 1), (1, 40, 520, 2, 1), (1, 256, 384, 2, 2))
 FORWARD = full(problems(*SHAPES), default=[Sizes(64, 1, 200, 150, 2, 1, causal=True), Sizes(128, 1, 40, 136, 1, 1)])
-# Split keys: slices of one step or several, of different lengths; empty slices for some rows or for all.
+# Keys split over CTAs: each CTA has one or several loop steps of keys; some have none, for some rows or for all.
 SPLIT_SHAPES = ((1, 1, 1, 1, 1), (2, 130, 300, 3, 1), (1, 300, 130, 2, 2), (1, 40, 1400, 2, 1))
 SPLITS = (2, 3, 4, 5, 6, 8)
 SPLIT = full(
@@ -114,7 +114,7 @@ def attended_by_torch(q: Any, k: Any, v: Any) -> tuple[Any, Any]:
 
 
 @pytest.mark.torch
-@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # in torch.compile
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # torch.compile emits the warning
 @pytest.mark.parametrize("name", BACKWARDS)
 @pytest.mark.parametrize("compiled", full([False, True], default=[False]))
 def test_torch_differentiates_attention(name: str, compiled: bool) -> None:  # noqa: FBT001  a parameter of the test
@@ -177,13 +177,13 @@ def test_results_leave_through_shared_memory_without_a_bank_conflict(
 
 def test_keys_are_split_where_tiles_of_queries_leave_multiprocessors_idle() -> None:
     splits_for = import_module("examples.hopper.attention_plans").splits_for
-    assert splits_for(64, 1, 4096, 4096) == 5  # 22 tiles of 192 queries: 22 clusters of 5 CTAs are resident
-    assert splits_for(128, 1, 4096, 4096) == 3  # 32 tiles of 128 queries: 32 clusters of 4 are not resident
-    assert splits_for(64, 1, 4096, 4096, causal=True) == 4  # later clusters have few keys
+    assert splits_for(64, 1, 4096, 4096) == 5  # 22 tiles of 192 queries: 22 clusters of 5 CTAs are resident at once
+    assert splits_for(128, 1, 4096, 4096) == 3  # 32 tiles of 128 queries: 32 clusters of 4 are not resident at once
+    assert splits_for(64, 1, 4096, 4096, causal=True) == 4  # causal: later clusters have few keys
     assert splits_for(128, 8, 1, 8192) == 8
     assert splits_for(128, 16, 1, 8192) == 6  # 16 clusters of 8 CTAs take two waves
     assert splits_for(64, 16, 512, 512) == 1  # merging partial outputs costs more than two steps of keys
-    assert splits_for(64, 1, 128, 128) == 1  # all 128 keys are one step
+    assert splits_for(64, 1, 128, 128) == 1  # one loop step processes all 128 keys
     for heads, queries in ((32, 4096), (132, 1), (66, 200)):
         assert splits_for(64, heads, queries, 1 << 16) == 1
 
@@ -246,7 +246,7 @@ def test_arrays_between_vectors_of_16_bytes_are_refused(which: int) -> None:
 
 
 @pytest.mark.torch
-@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # in torch.compile
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # torch.compile emits the warning
 def test_torch_compiles_the_entry_that_chooses() -> None:
     import torch
 
@@ -260,7 +260,7 @@ def test_torch_compiles_the_entry_that_chooses() -> None:
 
 def test_heads_head_dimensions_and_scales_that_do_not_fit_are_refused() -> None:
     q, k, v = Sizes(64, 1, 8, 8, 3, 2).inputs()[:3]
-    with pytest.raises(ValueError, match="the scale is positive"):
+    with pytest.raises(ValueError, match="scores must be positive"):
         forward().flash_attention(q, q, q, scale=-1.0)
     with pytest.raises(ValueError, match="3 heads of Q do not share 2 heads of K and V evenly"):
         forward().flash_attention(q, k, v)
@@ -302,7 +302,7 @@ def test_exponentials_overlap_with_products(sizes: Sizes, splits: int) -> None:
     assert found["HGMMA"] == sizes.head_dim // 16 + 128 // 16
     assert found["MUFU"] == 128 // 2 + 2  # EX2 of a thread's scores per step, and of two rows' rescaling
     assert found["F2FP"] == 128 // 4
-    assert found["SYNCS"] == 6  # mbarriers: two arrivals; two waits of two polls each
+    assert found["SYNCS"] == 6  # SYNCS are mbarrier operations: two arrivals, two waits of two polls each
     assert found["BAR"] == 2
     hiding = {"FSEL"} if sizes.causal else set()  # causal: the first of two MMA loops masks keys
     assert found.keys() - COUNTING == {"HGMMA", "WARPGROUP", "SYNCS", "BAR", *SOFTMAX, *hiding}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.scaled, pytest.mark.hopper]
 
 SCHEDULES: tuple[Mapping[str, Any], ...] = ({}, {"seed": 1}, {"delay_async": True}, {"seed": 3, "delay_async": True})
-# Shapes: at most one step; partial tiles; queries that see no key; several CTAs that add to one query's dQ.
+# Shapes: keys for one loop step or less; partial tiles; queries without keys; several CTAs that add to one query's dQ.
 SHAPES = ((1, 1, 1, 1, 1), (2, 130, 300, 4, 2), (1, 300, 130, 3, 1), (1, 40, 520, 2, 1), (1, 256, 384, 2, 2))
 SIZES = full(problems(*SHAPES), default=[Sizes(64, 1, 140, 200, 2, 1, causal=True), Sizes(128, 1, 70, 140, 1, 1)])
 LARGE = {"B": 2, "Sq": 4096, "Skv": 4096, "Hq": 16, "Hkv": 16, "T": 64}

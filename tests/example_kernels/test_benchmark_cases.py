@@ -20,7 +20,7 @@ SMALL = [case for cases in SUBJECTS.values() for case in cases if case.small is 
 
 
 def check_small(case: Case) -> None:
-    """Run a case's kernel on small inputs on the CPU, and compare the result with the reference."""
+    """Run a benchmark case's kernel on small CPU inputs, and compare the result with the case's reference."""
     import torch
 
     assert case.small is not None

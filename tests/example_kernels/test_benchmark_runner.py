@@ -1,4 +1,4 @@
-"""The benchmark runner checks a case before it measures, and reports every outcome; here on the CPU."""
+"""The benchmark runner checks a benchmark case before it measures, and reports every outcome; here on the CPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Race-free kernels give the bits that `fast` numerics define, under every schedule and wave size.
+"""Race-free kernels give the bits that the simulator's `fast` numerics define, under every schedule and wave size.
 
 `PYPTX_KERNELS=all` runs every kernel under every schedule.
 """
@@ -27,7 +27,7 @@ PER_INSTRUCTION = 16  # K of one bf16 MMA instruction
 
 @dataclass(frozen=True)
 class Case:
-    """An example kernel and its arrays; `defined`: the kernel's result is the GEMM of `matrices` in `fast` numerics."""
+    """An example kernel and its arrays; `defined`: the kernel is a GEMM, whose bits are documented."""
 
     file: str
     kernel: Callable[[Any], Any]

@@ -1,4 +1,4 @@
-"""Flash attention of examples/blackwell: correct at every edge and under every schedule; no extra instructions.
+"""Flash attention of examples/blackwell: correct for partial tiles and under every schedule; no extra instructions.
 
 `PYPTX_KERNELS=all` runs the whole matrix of shapes and schedules; the default is a small share.
 """
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.scaled, pytest.mark.blackwell, pytest.mark.hopper]
 
 SCHEDULES: tuple[Mapping[str, Any], ...] = ({}, {"seed": 1}, {"delay_async": True}, {"seed": 3, "delay_async": True})
-# Shapes: at most one step; partial tiles of keys and queries, in both tiles of a CTA; more keys than queries, and fewer
-# (some queries then see no key); more steps than stages.
+# Shapes: keys for at most one loop step; partial tiles of keys and queries, in both query tiles of a CTA; more keys
+# than queries, and fewer (some queries then see no key); more loop steps than pipeline stages.
 SHAPES = ((1, 1, 1, 1, 1), (2, 130, 300, 4, 2), (1, 300, 130, 3, 1), (1, 40, 650, 2, 1), (1, 256, 384, 2, 2))
 FORWARD = full(problems(*SHAPES), default=[Sizes(64, 1, 200, 150, 2, 1, causal=True)])
 BACKWARD = full(problems(*SHAPES), default=[Sizes(64, 1, 100, 140, 2, 1, causal=True)])
@@ -117,7 +117,7 @@ def test_maxima_that_grow_slowly_fast_and_never_give_the_right_result_side_by_si
     q, k, v = inputs[:3]
     for row, growth in enumerate((3, 1.5, 0.5, -3)):
         q[:, row::4, :, 0] = 8 * growth
-    k[0, :, 0, 0] = -(np.arange(sizes.keys) // 128)  # steps are processed from the last to the first
+    k[0, :, 0, 0] = -(np.arange(sizes.keys) // 128)  # the kernel processes steps of 128 keys from the last to the first
     out, sums = forward().KERNELS[64].simulate(q, k, v, checks="none").outputs
     expected, exact = forward().reference(q, k, v)
     assert_close(out, expected, (BF16 + F32) * magnitudes(sizes, inputs)[0])
@@ -176,7 +176,7 @@ def test_results_leave_through_shared_memory_without_a_bank_conflict(monkeypatch
 
 def test_heads_head_dimensions_and_scales_that_do_not_fit_are_refused() -> None:
     q, k, v = Sizes(64, 1, 8, 8, 3, 2).inputs()[:3]
-    with pytest.raises(ValueError, match="the scale is positive"):
+    with pytest.raises(ValueError, match="scores must be positive"):
         forward().flash_attention(q, q, q, scale=-1.0)
     with pytest.raises(ValueError, match="3 heads of Q do not share 2 heads of K and V evenly"):
         forward().flash_attention(q, k, v)
@@ -208,7 +208,7 @@ def test_registers_suffice_and_every_warp_does_its_own_job(sizes: Sizes) -> None
     found = loops(kernel.sass(**sizes.dimensions()))
     multiplying, weighing = the_loop(found, "UTCHMMA").histogram, the_loop(found, "MUFU").histogram
     assert multiplying["UTCHMMA"] == 2 * (sizes.head_dim // 16 + 128 // 16)  # MMAs of S and O, two query tiles
-    assert multiplying["UTCBAR"] == 2 + 2  # commits: scores of two tiles; stages of K and V
+    assert multiplying["UTCBAR"] == 2 + 2  # tcgen05.commit: scores of two query tiles; stages of K and V
     assert not {"LDTM", "MUFU", "UTMALDG", "LDL", "STL"} & multiplying.keys()
     assert weighing["MUFU"] == 128 * 3 // 4 + 1  # polynomials replace a quarter of the EX2; one more EX2 rescales O
     assert weighing["F2FP"] == weighing["FMNMX3"] == 128 // 2
@@ -230,6 +230,6 @@ def test_gradients_spill_nothing_and_change_no_score_in_shared_memory(sizes: Siz
     scores, sums = sizes.head_dim // 16, 128 // 16
     assert sorted(each["UTCHMMA"] for each in multiplying) == [2 * scores + sums, 2 * scores + 2 * sums]
     computing = [loop.histogram for loop in found if loop.histogram["MUFU"] == 64]
-    assert {each["STTM"] for each in computing} == {1, 2}  # one loop stores dS, the other P and dS
+    assert {each["STTM"] for each in computing} == {1, 2}  # one loop stores dS only, another loop P and dS
     for each in (*multiplying, *computing):
         assert not {"STS", "LDL", "STL"} & each.keys()

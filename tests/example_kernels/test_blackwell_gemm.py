@@ -1,4 +1,4 @@
-"""GEMMs of examples/blackwell: correct at every edge, no findings; instructions in their main loops."""
+"""GEMMs of examples/blackwell: correct for partial tiles, no findings; instructions in main loops."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ SCHEDULES: tuple[Mapping[str, Any], ...] = (
     {"delay_async": True},
     {"seed": 3, "delay_async": True},
 )
-# Sizes: at most one tile; edges in every dimension; K shorter than a stage or not a multiple of a stage.
+# Sizes M, N, K: at most one tile of C; partial tiles in every dimension; K below one pipeline stage, or not a multiple
+# of a stage.
 SHAPES = {
     "gemm_simple_blackwell": ((136, 72, 136), (1, 8, 8), (128, 128, 64), (260, 264, 200)),
     "gemm_pipelined_blackwell": ((200, 264, 328), (1, 8, 8), (128, 256, 64), (260, 520, 72)),
@@ -43,7 +44,7 @@ LAST: tuple[tuple[str, Mapping[str, Any]], ...] = (
     ("gemm_multicast_blackwell", {"blocks": 4, "block_n": 256}),
     ("gemm_persistent_blackwell", {}),
 )
-# Options of the persistent kernels: few stages, narrow tiles, bands that end early, K-major B.
+# Options of the persistent kernels: few pipeline stages, narrow tiles, partial bands of tile rows, K-major B.
 PLANS: tuple[Mapping[str, Any], ...] = (
     {"block_n": 128, "stages": 2, "band": 2, "b_major": "K"},
     {"stages": 3, "band": 1},

@@ -29,7 +29,7 @@ def plan(columns: int, dtype: PtxType, **sizes: Any) -> Plan:
     return Plan(columns, dtype, target=BLACKWELL, **sizes)
 
 
-# Row lengths per path: multiples of 32 bytes; for two paths, also odd multiples of 16 bytes. Some rows do not fill the
+# Row lengths per code path: multiples of 32 bytes; for two paths, odd multiples of 16 bytes, too. Some do not fill the
 # last step.
 PATHS = {
     "lanes": lambda dtype: (Plan.of(80, dtype, BLACKWELL), 7),

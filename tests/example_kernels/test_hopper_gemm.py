@@ -1,4 +1,4 @@
-"""GEMMs for Hopper: correct at every edge and under every schedule; machine code without extra instructions.
+"""GEMMs for Hopper: correct for partial tiles and under every schedule; machine code without extra instructions.
 
 `PYPTX_KERNELS=all` runs the whole matrix of shapes and schedules; the default is a small share.
 """
@@ -78,7 +78,8 @@ class Product:
         return np.asarray(import_module(f"examples.hopper.{self.file}").reference(*inputs))
 
 
-# Sizes: at most one tile; edges in every dimension; K below a stage, not a multiple of it, longer than all stages.
+# Sizes M, N, K: at most one tile of C; partial tiles in every dimension; K below one pipeline stage, not a multiple of
+# a stage, or longer than all stages.
 SMALL = {"block_n": 128, "stages": 3, "cluster": 2, "blocks": 4, "band": 2}
 PRODUCTS = (
     Product("gemm_simple_hopper", {}, ((72, 72, 136), (1, 8, 8), (64, 64, 64), (130, 200, 264)), copies=2),
@@ -183,7 +184,7 @@ def test_its_loops_are_what_the_hand_sees(product: Product) -> None:
         (HIGHPERF, {"block_n": 64, "b_major": "K", "cluster": 3}, "block_n=64: multiples of 192"),
         (FP8, {"block_n": 96}, "block_n=96: multiples of 64"),
         (FP8, {"block_n": 256}, "block_n=256: multiples of 64 up to 192"),  # accumulators would spill
-        (HIGHPERF, {"stages": 1}, "stages=1: two or more"),  # with one stage, the main loop waits for itself
+        (HIGHPERF, {"stages": 1}, "stages=1: two or more"),  # with one pipeline stage, the main loop would deadlock
         (HIGHPERF, {"blocks": 1}, "blocks=1, band=8: use blocks >= 2"),
         (HIGHPERF, {"band": 0}, "blocks=None, band=0: use blocks >= 2 and band >= 1"),
         (NARROW, {"rows": 24}, "rows=24: multiples of 16 up to 256"),
@@ -230,7 +231,7 @@ def test_the_width_of_a_scaled_product_s_tiles_leaves_few_multiprocessors_idle()
     fp8 = import_module(f"examples.hopper.{FP8}")
     assert fp8.width_for(8192, 8192) == 192  # 21 waves of wide tiles beat 32 of narrow tiles
     assert fp8.width_for(4096, 4096) == 128  # 8 waves of narrow tiles beat 6 of wide tiles
-    assert fp8.width_for(100, 100) == 128  # one tile of C
+    assert fp8.width_for(100, 100) == 128  # C has one tile
 
 
 def test_a_scaled_product_is_that_of_the_kernel_which_fits() -> None:

@@ -1,4 +1,4 @@
-"""Programmatic dependent launch of the kernels: no findings with griddepcontrol.wait, data races without it."""
+"""Programmatic dependent launch of the example kernels: no findings with griddepcontrol.wait, data races without it."""
 
 from __future__ import annotations
 

@@ -136,8 +136,8 @@ def test_what_stands_for_a_matrix_is_as_near_as_its_elements_allow(name: str) ->
     exact = module.reference(x)
     error = np.abs(module.dequantized(*module.quantize(x)) - exact)
     largest = np.abs(exact).reshape(40, -1, module.BLOCK).max(2).repeat(module.BLOCK, axis=1)
-    # Half an ulp of the block's largest element. The mxfp8 scale factor leaves up to half of the range unused;
-    # the nvfp4 scale factor is rounded to four significant bits.
+    # Error bound: half an ulp of the block's largest element. The mxfp8 scale factor leaves up to half of the range
+    # unused; the nvfp4 scale factor is rounded to four significant bits.
     assert (error <= largest * {"mxfp8": 1 / 16, "nvfp4": 1 / 6 * (1 + 1 / 16)}[name]).all()
 
 

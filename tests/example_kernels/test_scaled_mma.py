@@ -1,4 +1,4 @@
-"""GEMMs of narrow floats in examples/blackwell: scaled per row or per block of K, correct at every edge.
+"""GEMMs of narrow floats in examples/blackwell: scaled per row or per block of K, correct for partial tiles.
 
 `PYPTX_KERNELS=all` runs the whole matrix of shapes and schedules; the default is a small share.
 """
@@ -31,7 +31,7 @@ SCHEDULES: tuple[Mapping[str, Any], ...] = (
     {"delay_async": True},
     {"seed": 3, "delay_async": True},
 )
-# M, N, K and build options: edges in each dimension, less than a tile, several tiles per CTA pair, or waves.
+# M, N, K and build options: partial tiles of C, less than a tile, several tiles per CTA pair, several waves of tiles.
 RUNS = (
     ((300, 264, 416), {"blocks": 2}),
     ((1, 8, 32), {}),

@@ -1,4 +1,4 @@
-"""GEMMs of examples/blackwell for sm_120: correct at every edge, no findings; instructions in their main loops."""
+"""GEMMs of examples/blackwell for sm_120: correct for partial tiles, no findings; instructions in main loops."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ SCHEDULES: tuple[Mapping[str, Any], ...] = (
     {"seed": 2},
     {"seed": 3, "delay_async": True},
 )
-# Sizes: edges in every dimension, less than a tile, whole tiles; more steps than stages; K with a partial step.
+# Sizes M, N, K: partial tiles of C in every dimension, less than a tile, whole tiles; more steps over K than pipeline
+# stages; K with a partial step.
 SHAPES = ((136, 136, 264), (1, 8, 8), (128, 128, 64), (260, 264, 200))
 SCALED_SHAPES = ((136, 136, 1024), (1, 8, 256), (260, 264, 512))
 FORMATS = {"mxfp8": (scaled.MXFP8, scaled.gemm_mxfp8), "nvfp4": (scaled.NVFP4, scaled.gemm_nvfp4)}
@@ -57,7 +58,7 @@ def test_a_scaled_product_equals_float64_without_a_finding(
 ) -> None:
     (form, kernel), (m, n, k) = FORMATS[name], shape
     rng = np.random.default_rng(1)
-    # Blocks of very different magnitudes: the scale factor of another row, column or block gives a wrong result.
+    # Scaled blocks of very different magnitudes: the scale factor of another row, column or block gives a wrong result.
     spread = [np.exp2(rng.integers(-6, 7, (rows, k // form.per_scale))).repeat(form.per_scale, 1) for rows in (m, n)]
     (a, sa), (b, sb) = (
         scaled.quantize(form, (rng.standard_normal(each.shape) * each).astype(np.float32)) for each in spread
@@ -69,8 +70,8 @@ def test_a_scaled_product_equals_float64_without_a_finding(
 def test_what_is_quantized_is_near_what_it_was(name: str) -> None:
     form, _ = FORMATS[name]
     x = np.random.default_rng(2).standard_normal((5, 512)).astype(np.float32)
-    # Half an ulp is 2**-4 of the element for e4m3, and a sixth of the largest element for e2m1; a fifth with the
-    # rounded scale factor.
+    # Error bound: half an ulp. For e4m3, this is 2**-4 of the element. For e2m1, it is a sixth of the largest element,
+    # and a fifth if the scale factor is rounded.
     unit = {"mxfp8": 2.0**-4 * np.abs(x) + 2.0**-9, "nvfp4": np.abs(x).max() / 5}[name]
     assert (np.abs(scaled.dequantize(form, *scaled.quantize(form, x)) - x) <= unit).all()
 
@@ -101,7 +102,7 @@ def test_registers_suffice_and_its_loop_multiplies(name: str) -> None:
     loop = main_loop(sass)
     assert loop is not None
     found = loop.histogram
-    assert sum(found[name] for name in ("HMMA", "QMMA", "OMMA")) == 64  # 4 x 4 fragments in each of 4 steps
+    assert sum(found[name] for name in ("HMMA", "QMMA", "OMMA")) == 64  # 4 x 4 fragments of C, 4 steps over K
     assert found["LDSM"] == 24
-    assert found["MOV"] < 16  # MMAs read the registers that ldmatrix wrote
-    assert found["LDG"] <= 3  # loads only the scale factors of the next stage
+    assert found["MOV"] < 16  # no copies: MMAs read the registers that ldmatrix wrote
+    assert found["LDG"] <= 3  # the only global loads are scale factors of the next pipeline stage

@@ -1,6 +1,6 @@
 """Accepted findings: data races by the manual's text, and kernels that need a feature a compiler release lacks.
 
-Each row states its reason. A listed finding that no longer occurs is a fault of this list.
+Each `AcceptedFinding` states its reason. A listed finding that no longer occurs is a fault of this list.
 """
 
 from __future__ import annotations
@@ -141,8 +141,9 @@ ACCEPTED = (
         "mbarrier-phase",
         "triton-3.4/attention/attention-roles*.sm_100a triton-3.4/flagships/*.sm_100a "
         "triton-3.4/tensor_cores/halves-of-sums-with-roles.sm_100a",
-        "Triton 3.4 completes the first phase of a buffer's mbarrier by an arrival before its roles begin. The manual "
-        "asks for a wait that returns true in each phase before an arrival in the next; nothing waits for that phase.",
+        "Triton 3.4 completes the first phase of a buffer's mbarrier by an arrival before the warp roles begin. The "
+        "manual asks for a wait that returns true in each phase before an arrival in the next; nothing waits for that "
+        "phase.",
     ),
     known(
         "letter",
@@ -155,8 +156,8 @@ ACCEPTED = (
         "letter",
         "tmem-use-after-free cluster-cta-not-started",
         "triton-3.[46]/maps/device-maps-of-a-cluster.sm_100a triton-3.[46]/mma/dot-half-of-a-cluster.sm_100a",
-        "Triton 3.4 and 3.6 allocate tensor memory of a CTA pair without knowing that the peer CTA has started, and "
-        "deallocate it without waiting for what the peer has issued.",
+        "Triton 3.4 and 3.6 allocate tensor memory of a CTA pair before the peer CTA is known to have started, and "
+        "deallocate it without waiting for the peer's outstanding operations.",
     ),
     known(
         "letter",
@@ -208,25 +209,25 @@ ACCEPTED = (
         "refused",
         "cutedsl-4.2/kernels/rows-of-any-size.* cutedsl-4.2/kernels/t[eo]* cutedsl-4.2/kernels/*warpgroup* "
         "cutedsl-4.2/flagships/*",
-        "CuTe DSL 4.2 has no symbolic extents, no stand-ins for tensors of bfloat16 and of 8 bits, no sum over a warp, "
+        "CuTe DSL 4.2 has no symbolic extents, no fake tensors of bfloat16 and of 8-bit types, no warp-wide sum, "
         "and other helpers for layouts in shared memory and for copies to tensor memory's operands.",
     ),
 )
 
 
 def fitting(kernel: str, fault: Fault) -> AcceptedFinding | None:
-    """Return the row that lists a fault of a kernel, or None."""
+    """Return the `AcceptedFinding` that lists a fault of a kernel, or None."""
     rows = (row for row in ACCEPTED if fault.kind in row.rules and any(fnmatch(kernel, each) for each in row.kernels))
     return next(rows, None)
 
 
 def unlisted(kernel: str, outcome: Outcome) -> list[Fault]:
-    """Return the faults of a kernel that no row lists."""
+    """Return the faults of a kernel that no `AcceptedFinding` lists."""
     return [fault for fault in outcome.faults if fitting(kernel, fault) is None]
 
 
 def stale(outcomes: Mapping[str, Outcome]) -> list[AcceptedFinding]:
-    """Return the rows whose kernels ran without the listed fault."""
+    """Return each `AcceptedFinding` whose kernels ran without the listed fault."""
     found = [fitting(kernel, fault) for kernel, outcome in outcomes.items() for fault in outcome.faults]
     about = (row for row in ACCEPTED if any(fnmatch(kernel, each) for kernel in outcomes for each in row.kernels))
     return [row for row in about if row not in found]

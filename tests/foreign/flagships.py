@@ -2,9 +2,9 @@
 
     python -m tests.foreign.flagships FOLDER [--environments FOLDER]
 
-Writes `NAME.ptx` for each row below, and `made_by.json`: compiler and version of each. CUTLASS is compiled by the nvcc
-on PATH, which takes minutes (`nox -s evidence` puts its own nvcc there). The kernels of pyptx 0.1.1 are traced by this
-repository.
+Writes `NAME.ptx` for each kernel listed below, and `made_by.json`: compiler and version of each. CUTLASS is compiled by
+the nvcc on PATH, which takes minutes (`nox -s evidence` puts its own nvcc there). The kernels of pyptx 0.1.1 are traced
+by this repository.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ COMPILING, SOURCES, REQUIREMENTS = HERE / "compiling", HERE / "sources", ROOT / 
 TARGETS = ("sm_80", "sm_90a", "sm_100a")
 BEFORE_BLACKWELL = TARGETS[:2]
 
-sys.path.insert(0, str(ROOT / "corpus"))  # for `environments`, a corpus module that installs compilers
+sys.path.insert(0, str(ROOT / "corpus"))  # makes the corpus module `environments` importable, which installs compilers
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Compiler:
 
     @property
     def name(self) -> str:
-        """Name of the program with its release, for example `triton-3.9`."""
+        """Name of the compiler program with its release, for example `triton-3.9`."""
         return f"{self.program}-{'.'.join(self.version.split('.')[:2])}"
 
     @property
@@ -59,7 +59,7 @@ class Compiler:
         return sorted((SOURCES / self.language).glob("*.py"))
 
 
-# Compilers; the newest release of each language and program comes first.
+# Compilers by source language and program (nvcc, nvrtc, triton, …), the newest release first.
 COMPILERS = (
     Compiler("triton", "Triton", "triton", "triton", "triton"),
     *(Compiler("triton", "Triton", "triton", "triton", f"triton-{release}") for release in ("3.6", "3.4")),
@@ -85,7 +85,7 @@ BUILT_ON = {
     "gluon": ("for_triton",),
     "nvrtc": ("for_nvcc",),
     "cutedsl": ("before_keep",),
-}  # by compiler program: further modules of `compiling` that its sources need
+}  # by compiler program: modules of `compiling` that compilation needs besides `for_<program>`
 LANGUAGES = {each.language: each.title for each in COMPILERS}
 
 
@@ -136,7 +136,7 @@ def compile_source(
 ) -> None:
     """Compile a source; each of its kernels gets a folder in `into`.
 
-    Raises RuntimeError if it cannot be imported.
+    Raises RuntimeError if the source cannot be imported.
     """
     into.mkdir(parents=True, exist_ok=True)
     python = str(environment / "bin" / "python") if compiler.own_python else sys.executable

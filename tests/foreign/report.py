@@ -42,9 +42,10 @@ _UNAVAILABLE = """\
 {rows}
 """
 UNAVAILABLE = (
-    ("Triton's block pointers", "Triton 3.9 has removed them: `tl.make_block_ptr` refers to tensor descriptors"),
+    ("Triton's block pointers",
+     "Triton 3.9 has removed block pointers: the error of `tl.make_block_ptr` refers to tensor descriptors"),
     ("Triton's warp specialization with a tensor map of the host whose box two warpgroups share",
-     "Triton 3.9 fails in its pass `NVGPUWarpSpecialization`: the descriptor keeps the whole box"),
+     "Triton 3.9 fails in its pass `NVGPUWarpSpecialization`, which does not split the map's box for warpgroups"),
     ("MMAs of CTA pairs in Triton",
      "Triton 3.9 never chooses `.cta_group::2` by itself; the other compilers have an option for it"),
     ("`tcgen05.shift`", "the manual does not say how far down rows move, and no compiler here uses it"),

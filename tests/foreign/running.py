@@ -137,7 +137,7 @@ def _judged(folder: Path) -> Outcome:
 
 
 def together(met: Iterable[list[Fault]]) -> tuple[Fault, ...]:
-    """Return the first fault of each kind, with the number of schedules in which the kind occurred."""
+    """Return the first fault of each rule or exception, with the number of schedules in which it occurred."""
     faults = dict[str, Fault]()
     for of_schedule in met:
         for kind, fault in {fault.kind: fault for fault in reversed(of_schedule)}.items():
@@ -212,7 +212,7 @@ def _dtype(element: str) -> np.dtype[Any]:
 
 
 def map_of(row: dict[str, Any], array: Array) -> TensorMap:
-    """Return the tensor map that a row of `launch.json` specifies for an array."""
+    """Return the tensor map of an array, by the parameter's JSON object (`row`) in `launch.json`."""
     if row["tiles"]:
         (rows, columns), (height, width) = array.shape, row["tiles"]
         array = array.reshape(rows // height, height, columns // width, width).swapaxes(1, 2)

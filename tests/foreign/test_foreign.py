@@ -1,4 +1,4 @@
-"""Tests of `nox -s foreign`: which kernels it reports as right and clean, which findings it lists; its page."""
+"""Tests of `nox -s foreign`: which kernels it reports as right and clean, which findings it lists; and its page."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def seconds(text: str) -> float:
 def assert_sound(text: str, origin: object) -> None:
     try:
         took = seconds(text)
-        if took > SECONDS:  # other processes may slow it down: take the best of a few runs
+        if took > SECONDS:  # other processes may slow the check down: take the best of three runs
             took = min(seconds(text) for _ in range(3))
     except BaseException as error:
         error.add_note(f"the text is {origin}")

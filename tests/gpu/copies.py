@@ -24,7 +24,7 @@ EDGES = (0x1, 0x7FFFFF, 0x80000001, 0x800000, 0x3F800FFF, 0x3F801000, 0x3F803000
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A matrix that is copied box by box: type and options of its tensor map, and the name of its record."""
+    """A matrix copied box by box: type and options of its tensor map; `name` names the result in the golden file."""
 
     name: str
     kind: str
@@ -61,7 +61,7 @@ def specials() -> np.ndarray:
 
 
 def every_copy() -> Iterator[Copy]:
-    """Yield the TMA copies that are recorded."""
+    """Yield the TMA copies whose results on hardware are recorded."""
     for swizzle, (row, _) in SWIZZLES.items():
         array = np.arange(64 * row // 4, dtype=np.uint32).reshape(64, row // 4)
         yield Copy(f"tensor_map.swizzle.{swizzle}", "u32", array, (32, row // 4), {"swizzle": swizzle})

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 WHOLE = 1024  # maximum elements; larger arrays are recorded as a digest
-OF_THE_RUN = ("(hardware)", "(simulator)", "(cases)")  # suffixes of result names that only concern the run itself
+OF_THE_RUN = ("(hardware)", "(simulator)", "(cases)")  # suffixes of names of results that describe only this run
 
 
 def held(array: np.ndarray) -> np.ndarray:

@@ -33,12 +33,12 @@ CASES = (
 
 
 def case(title: str) -> Any:
-    """Return the injected fault with this title."""
+    """Return the injected fault with this title, from the simulator's tests."""
     return next(each for each in bugs.INJECTED if each.title == title)
 
 
 def text(injected: Any, body: str, target: str) -> str:
-    """Return the PTX module of the case for a target."""
+    """Return the PTX module of a kernel with an injected fault, or repaired (`body`), for a target."""
     module: str = injected.text(body)
     return module.replace(".target sm_90a", f".target {target}", 1)
 
@@ -49,7 +49,7 @@ def arrays() -> tuple[np.ndarray, np.ndarray]:
 
 
 def simulated(title: str, which: str) -> tuple[str, ...]:
-    """Return the rules of the simulator's findings."""
+    """Return the rules of the simulator's findings in the kernel with an injected fault, or repaired (`which`)."""
     injected = case(title)
     given = list(arrays())
     body = getattr(injected, which)

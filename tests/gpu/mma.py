@@ -43,7 +43,7 @@ class WarpProduct:
     types: tuple[str, str, str, str]
     fragments: tuple[Any, ...]
     operands: tuple[np.ndarray, ...]
-    columns: dict[int, list[int]] | None = None  # sparse A: columns of its stored elements, for each row
+    columns: dict[int, list[int]] | None = None  # sparse A: by row, columns of stored elements
 
     def probe(self, target: str) -> str:
         """Return the PTX module of the MMA; its entry takes a pointer for each operand, then a pointer for D."""

@@ -53,7 +53,7 @@ class Question:
         return np.full(self.expected.shape, UNWRITTEN, np.uint32)
 
     def recorded(self, results: list[np.ndarray]) -> np.ndarray:
-        """Return the record of the outputs of several runs."""
+        """Return the value to record, from the outputs of several runs: the first, or if `once`, two flags."""
         if not self.once:
             return results[0]
         right = np.array([(result == self.expected).reshape(self.grid, -1).all(axis=1) for result in results])

@@ -200,5 +200,5 @@ def test_tensors_run_the_bundled_code(gpu: Device, bundle: Path) -> None:  # noq
 
     loaded: Any = pyptx.load(bundle)["scaled"]
     x = torch.randn(SIZE, device="cuda")
-    for _ in range(2):  # call 0 takes the full path, call 1 the launcher
+    for _ in range(2):  # call 0 specializes the kernel, call 1 reuses the cached launch
         assert np.array_equal(loaded(x, alpha=1.5).cpu().numpy(), expected(x.cpu().numpy()))

@@ -1,4 +1,4 @@
-"""Property L7 for tensor cores: each MMA runs on this GPU, and on the simulator with exact numerics.
+"""Each MMA (mma, wgmma, wmma) runs on this GPU, and on the simulator with exact numerics; results must agree.
 
 The GPU's result is recorded under the name of the MMA (see golden.py): the registers of D, or a digest if they are
 many. If the simulator's result differs, it is recorded too. Inputs are not stored, because `mma.py` generates them

@@ -1,4 +1,4 @@
-"""Property L7 on hardware: each instruction of the table runs on this GPU and on the simulator.
+"""Each instruction in `instructions.py` runs on this GPU and on the simulator; results must agree.
 
 The GPU's results are recorded under the opcode, as a column of bit patterns (see golden.py). The operands are not
 stored; `instructions.py` generates them again.

@@ -231,7 +231,8 @@ def test_launches_of_every_priority_run(gpu: Device) -> None:
 
 def test_all_the_shared_memory_that_a_block_may_have_can_be_used(gpu: Device) -> None:
     most = driver.devices()[0].shared_optin
-    for size in (1, 48 * 1024, 48 * 1024 + 1, most, 1024):  # 1024 is last: a smaller launch must not lower the limit
+    # 1024 bytes come last: a smaller launch must not lower the entry's limit of dynamic shared memory.
+    for size in (1, 48 * 1024, 48 * 1024 + 1, most, 1024):
         out = gpu.upload(np.zeros(2, np.uint32))
         plan = plan_of(SHARED, Pointer(0), Scalar("u32", "bytes", size), shared_bytes=size)
         plan.launch((out,), 0, 0)

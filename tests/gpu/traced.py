@@ -49,7 +49,7 @@ def square() -> Any:
 
 
 def marked() -> int:
-    """Return the number of the line with the mark."""
+    """Return the number of this file's source line that ends with the comment `MARK`."""
     rows = SOURCE.read_text(encoding="utf-8").splitlines()
     return next(number for number, row in enumerate(rows, 1) if row.endswith(MARK) and "mul" in row)
 

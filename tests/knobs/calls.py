@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def used(source: str) -> set[tuple[str, str]]:
-    """Return pairs of a knob (function that emits exact PTX) and a parameter that the source passes; "" is the call."""
+    """Return pairs of a knob (function that emits exact PTX) and a passed parameter, and (knob, "") for each call."""
     tree = ast.parse(source)
     modules = {name for name, value in _assigned(tree) if isinstance(value, ast.Call) and _dotted(value) == "module"}
     spread = {name: value for name, value in _assigned(tree) if isinstance(value, ast.Dict)}

@@ -84,7 +84,7 @@ SHARED: dict[frozenset[str], tuple[str, ...]] = {
     frozenset(["label", "uniform", "define_label"]): ("ptx.if_", "ptx.elif_"),
     frozenset(["pred", "uniform"]): ("ptx.break_", "ptx.continue_"),
 }
-"""Parameters with the same meaning in several functions; the pages show each with one of the functions."""
+"""Parameters with one meaning in several functions; the pages must show each parameter with one of the functions."""
 
 
 def words_of(function: Callable[..., object]) -> list[str]:
@@ -94,7 +94,7 @@ def words_of(function: Callable[..., object]) -> list[str]:
 
 
 def alternatives() -> list[tuple[str, tuple[str, ...]]]:
-    """Return each parameter, and the knobs of which the pages must show one with it; "" stands for the call."""
+    """Return each parameter ("": any call) with its knobs; the pages must show one of these with the parameter."""
     asked = {(word, knobs) for words, knobs in SHARED.items() for word in words if word != "name"}
     for knob, function in KNOBS.items():
         asked.add(("", (knob,)))

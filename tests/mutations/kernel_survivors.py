@@ -1,7 +1,7 @@
 """Mutants of the example kernels that survive every schedule, and the reasons.
 
-A row matches the mutants by one operator of instructions that start with its `code` (registers without numbers: `%r`),
-in the kernels that match its patterns.
+A `Survivor` matches the mutants by one operator of instructions that start with its `code` (registers without numbers:
+`%r`), in the kernels that match its patterns.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Survivor:
     kernels: tuple[str, ...]
 
     def speaks_of(self, kernel: str, mutant: Mutant) -> bool:
-        """Return whether this row lists the surviving mutant of a kernel."""
+        """Return whether this `Survivor` lists the surviving mutant of a kernel."""
         code = _NUMBER_OF_REGISTER.sub(r"\1", mutant.before)
         here = any(fnmatchcase(kernel, pattern) for pattern in self.kernels)
         return here and mutant.operator.name == self.operator and code.startswith(self.code)
@@ -45,7 +45,7 @@ def lenient(operator: str, code: str, reason: str, *kernels: str) -> Survivor:
 
 
 ANOTHER = "another thread executes the single-thread code"
-STEPPED = "the counter has a step larger than one and passes the bound either way"
+STEPPED = "the loop counter grows by more than one and exceeds the old and the new bound in the same iteration"
 INSIDE = "at the tested row length no lane is out of bounds"
 UNUSED = "at the tested row length, each lane overwrites the register by a load or stores nothing"
 LAST = "no thread waits for the last arrivals"
@@ -53,7 +53,7 @@ FREE = "the first wait for a stage returns at once"
 OUTSIDE = "where one operand is out of bounds, the other is zero or the result is not stored"
 TRUE = "uses of loaded registers are ordered after the load, with or without the wait"
 ALONE = "the cluster has one CTA"
-FEWER_ROWS = "no group of the tested case has so many rows in its last tile"
+FEWER_ROWS = "in the tested case, no last tile of a group has a row that this store writes"
 ONLY = "the end of the kernel waits for the writes of the bulk copies"
 FOUND = "all lanes have the maximum"
 NEIGHBORS = "both threads of a block have the block's scale factor"
@@ -65,12 +65,14 @@ CLUSTERS = "hopper/flash_attention clusters"
 ATTENTION = ("hopper/flash_attention", CLUSTERS)
 GEMMS, NORMS = "*/*gemm*", ("*/rms_norm", "*/layer_norm", "*/softmax")
 KERNEL_SURVIVORS = (
-    same("add .nc to a global load", "ld.global", "the launch does not write the loaded memory", "*"),
-    same("add .nc to a global load", "@%p ld.global", "the launch does not write the loaded memory", "ampere/*"),
-    same("change a barrier number", "bar.sync 0", "all threads use the changed number", "*"),
-    same("change a barrier number", "bar.sync 3", "all threads use the changed number",
+    same("add .nc to a global load", "ld.global", "the kernel never writes the global memory that it loads", "*"),
+    same("add .nc to a global load", "@%p ld.global", "the kernel never writes the global memory that it loads",
+         "ampere/*"),
+    same("change a barrier number", "bar.sync 0", "all threads use the changed barrier number", "*"),
+    same("change a barrier number", "bar.sync 3", "all threads use the changed barrier number",
          "hopper/flash_attention_backward_fused"),
-    same("change a barrier number", "bar.sync 1", "all consumers use the changed number", "hopper/gemm_narrow_hopper"),
+    same("change a barrier number", "bar.sync 1", "all consumers use the changed barrier number",
+         "hopper/gemm_narrow_hopper"),
     same("move a bound", "setp.lt.s32 %p, %r, ", STEPPED, GEMMS, GRADIENTS),
     same("move a bound", "setp.lt.u32 %p, %r, ", STEPPED, GEMMS, "ampere/reduce", "hopper/rms_norm_backward*",
          "blackwell/quantize"),
@@ -94,9 +96,10 @@ KERNEL_SURVIVORS = (
          "the requesting warp runs in CTA 0, the target of mapa", "blackwell/gemm_persistent_blackwell"),
     same("move a bound", "setp.le.u32 %p, %r, %r", "storing the rows of a whole tile one by one is correct too",
          "blackwell/grouped_gemm_blackwell", "hopper/grouped_gemm"),
-    same("move a bound", "setp.eq.u32 %p, %r, 2", "a tile with an even number of steps ends within the two stages",
+    same("move a bound", "setp.eq.u32 %p, %r, 2",
+         "a tile with an even number of steps ends within the two stages of the ring",
          "hopper/grouped_gemm", "hopper/gemm_highperf_hopper"),
-    same("move a bound", "setp.eq.u32 %p, %r, 2", "the ring never wraps at the end of one of these tiles",
+    same("move a bound", "setp.eq.u32 %p, %r, 2", "the ring of stages never wraps at the end of a tile in this case",
          "hopper/grouped_gemm"),
     same("drop a store", "@%p st.global.v4.b32 [%rd+3264]", FEWER_ROWS, "hopper/grouped_gemm"),
     same("add 4 bytes to a store address", "@%p st.global.v4.b32 [%rd+3264]", FEWER_ROWS, "hopper/grouped_gemm"),
@@ -116,7 +119,7 @@ KERNEL_SURVIVORS = (
     same("drop a move", "mov.f32 %f, ", UNUSED, *NORMS, "*/swiglu"),
     same("drop a move", "mov.b32 %r, 0", OUTSIDE, "ampere/gemm_simple", "blackwell/gemm_blockscaled_sm120*"),
     same("flip a constant", "mov.b32 %r, 0", OUTSIDE, "ampere/gemm_simple", "blackwell/gemm_blockscaled_sm120*"),
-    same("drop a move", "mov.u32 %r, dyn_smem+65536", "TMA boxes have their own addresses: the register is unused",
+    same("drop a move", "mov.u32 %r, dyn_smem+65536", "the register is unused: each TMA box has its own address",
          "hopper/gemm_pipelined_hopper"),
     same("change an arrival count", "mbarrier.init", LAST, "hopper/*gemm*", "blackwell/gemm_2sm_blackwell",
          "blackwell/gemm_pipelined_blackwell", "blackwell/gemm_fp8_blackwell"),
@@ -126,10 +129,12 @@ KERNEL_SURVIVORS = (
          "hopper/gemm_pipelined_hopper"),
     same("delay a fence", "fence.proxy.async", "the thread that issues the copy has its own fence after the barrier",
          "*/flash_attention*", "hopper/*gemm*"),
-    same("move a bound", "setp.gt.s32 %p, %r, 0", "stages are released a step later", "hopper/*gemm*"),
+    same("move a bound", "setp.gt.s32 %p, %r, 0", "the consumer releases each stage one iteration later",
+         "hopper/*gemm*"),
     same("arrive before preceding accesses", "mbarrier.arrive.expect_tx",
          "the preceding copies signal another mbarrier", "hopper/gemm_pipelined_hopper"),
-    same("arrive before preceding accesses", "mbarrier.arrive.expect_tx", "the arrival swaps with an addition",
+    same("arrive before preceding accesses", "mbarrier.arrive.expect_tx",
+         "the mutant only exchanges the arrival with an addition",
          "blackwell/flash_attention*"),
     same("drop a setmaxnreg", "setmaxnreg.inc", "the values of the warpgroup fit into fewer registers too",
          "hopper/*gemm*", "hopper/flash_attention*", "blackwell/flash_attention_backward*"),
@@ -143,21 +148,22 @@ KERNEL_SURVIVORS = (
     same("flip a constant", "mov.s32 %r, 0", STEPPED, GRADIENTS),
     same("move a bound", "setp.ge.s32 %p, %r, ", KEYS, GRADIENTS),
     same("invert a guard", "@!%p bra $L_else_7", KEYS, GRADIENTS),
-    same("change a barrier number", "bar.sync %r, 128", "all threads of the warpgroup use the changed number",
+    same("change a barrier number", "bar.sync %r, 128", "all threads of the warpgroup use the changed barrier number",
          GRADIENTS),
     lenient("drop a barrier", "bar.sync %r, 128", "wgmma of a warpgroup has read its operands once one warp has waited",
             GRADIENTS),
     same("drop a commit", "wgmma.commit_group", "the next commit_group commits both groups; one wait covers both",
          GRADIENTS),
     same("drop a commit", "cp.async.bulk.commit_group", "the next commit_group commits both groups", GRADIENTS),
-    same("commit before preceding copies", "wgmma.commit_group", "the commit swaps with an address computation",
+    same("commit before preceding copies", "wgmma.commit_group",
+         "the mutant only exchanges the commit with an address computation",
          GRADIENTS),
     same("commit before preceding copies", "cp.async.bulk.commit_group",
-         "the commit swaps with an address computation",
+         "the mutant only exchanges the commit with an address computation",
          GRADIENTS),
-    same("move a bound", "setp.le.s32 %p, %r, -1", "the tested case has more than one step of keys",
+    same("move a bound", "setp.le.s32 %p, %r, -1", "the tested case has more than one iteration over keys",
          "hopper/flash_attention"),
-    same("move a bound", "setp.lt.u32 %p, %r, 4", "the warp has read a stage before: its index is below 4",
+    same("move a bound", "setp.lt.u32 %p, %r, 4", "the warp has read a stage before: the stage's index is below 4",
          "hopper/flash_attention"),
     same("flip a constant", "mov.u32 %r, 4", "any stage index above 3 means that no stage was read",
          "hopper/flash_attention"),
@@ -168,14 +174,15 @@ KERNEL_SURVIVORS = (
     same("change an arrival count", "mbarrier.init", LAST, "hopper/flash_attention"),
     same("add 8 bytes to an mbarrier address", "mbarrier.try_wait", FREE, "hopper/flash_attention"),
     same("drop a wait", "mbarrier.try_wait", FREE, *ATTENTION),
-    same("arrive before preceding accesses", "bar.arrive", "the arrival swaps with a move", *ATTENTION),
-    same("move a bound", "setp.gt.u32 %p, %r, 1", "every CTA has more than two steps",
+    same("arrive before preceding accesses", "bar.arrive", "the mutant only exchanges the arrival with a `mov`",
+         *ATTENTION),
+    same("move a bound", "setp.gt.u32 %p, %r, 1", "every CTA has more than two iterations",
          "blackwell/flash_attention_backward*"),
     lenient("add 8 bytes to an mbarrier address", "mbarrier.try_wait",
-            "the wait for the MMAs of the same stage covers this wait", "blackwell/flash_attention_backward*"),
+            "the thread also waits at the mbarrier of the same stage's MMAs", "blackwell/flash_attention_backward*"),
     same("drop a tcgen05.wait::ld", "tcgen05.wait::ld", TRUE, "blackwell/*gemm*", "blackwell/flash_attention*"),
     same("change tcgen05.wait::ld to ::st", "tcgen05.wait::ld", TRUE, "blackwell/*gemm*", "blackwell/flash_attention*"),
-    lenient("drop a tcgen05 fence", "tcgen05.fence::before", "the thread has waited for preceding operations",
+    lenient("drop a tcgen05 fence", "tcgen05.fence::before", "the thread has waited for its tcgen05 operations",
             "blackwell/*gemm*"),
     lenient("drop a tcgen05 fence", "tcgen05.fence::after", "the mbarrier wait is for data in shared memory",
             "blackwell/*gemm*"),

@@ -99,7 +99,7 @@ def tried(subject: Case) -> Iterator[Mutant]:
 
 
 def unlike(subject: Case) -> Iterator[Mutant]:
-    """Yield the mutants of a kernel, one of each group that differs only in numbers."""
+    """Yield mutants of a kernel: of mutants whose changes and neighboring lines differ only in numbers, the first."""
     shapes = [_NUMBER.sub("#", line) for line in emit(subject.module).splitlines()]
     seen: set[tuple[str, ...]] = set()
     for mutant in mutants(subject.module):
@@ -249,7 +249,7 @@ def _ragged(file: Any) -> Arguments:
 
 def _largest(_: Any) -> Arguments:
     (x,) = drawn((9003,))
-    x[8980] = -99  # the largest magnitude, past the elements that the threads load first
+    x[8980] = -99  # the largest magnitude, past the elements that the first iteration loads
     return [x], [np.array([99.0])]
 
 

@@ -23,5 +23,5 @@ class Injected:
 
 
 def injected(subject: str, *rows: tuple[str, str, str, str] | tuple[str, str, str, str, int]) -> tuple[Injected, ...]:
-    """Return the faults of a subject; a row is operator, line, rule, lines named by the finding, [`number`]."""
+    """Return the faults of a subject; a row: operator, line's mark, rule, marks of the finding's lines, [`number`]."""
     return tuple(Injected(subject, row[0], row[1], row[2], tuple(row[3].split()), *row[4:]) for row in rows)

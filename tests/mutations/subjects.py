@@ -111,7 +111,7 @@ def _folded(rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
 def _tile_pipeline() -> Case:
     x = words(8, 320).astype(np.float32)
     out = np.zeros(64, np.float32)
-    boxes = x.reshape(2, 4, 5, 16, 4)  # dimensions: half, row, step, thread of the row, word of the thread
+    boxes = x.reshape(2, 4, 5, 16, 4)  # dimensions: half of the rows, row of the half, step, thread, word of the thread
     return [out, _described(x, (8, 64))], [(out, boxes.sum((0, 2, 4)).reshape(64))]
 
 
@@ -260,7 +260,7 @@ def _scaled_factor(rows: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDA
     """Return rows of 256 e4m3 codes, a ue8m0 scale factor for each 32 of them, and the scaled values."""
     random = np.random.default_rng(rows)
     values, powers = random.integers(0, 8, (rows, 256)), random.integers(-2, 3, (rows, 8))
-    codes = np.array([0, 0x38, 0x40, 0x44, 0xB8, 0xC0, 0xC4, 0x48], np.uint8)  # codes of 0, 1, 2, 3, -1, -2, -3, 4
+    codes = np.array([0, 0x38, 0x40, 0x44, 0xB8, 0xC0, 0xC4, 0x48], np.uint8)  # e4m3 codes of `numbers`
     numbers = np.array([0.0, 1.0, 2.0, 3.0, -1.0, -2.0, -3.0, 4.0])
     return codes[values], (powers + 127).astype(np.uint8), numbers[values] * np.exp2(powers).repeat(32, axis=1)
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.scaled, pytest.mark.hopper, pytest.mark.blackwell]
 
 RACES = {"shared-race", "global-race", "lane-race"}
-NAMED = 8  # last schedule seed that is tried for the row's finding
+NAMED = 8  # last schedule seed that is tried until the expected finding is reported
 SCHEDULES: tuple[dict[str, Any], ...] = ({}, {"delay_async": True}, {"seed": 1}, {"seed": 2})
 ROWS = full(INJECTED, default=tuple({row.rule: row for row in INJECTED}.values()))  # by default one fault per rule
 
@@ -42,7 +42,7 @@ def runs(things: Iterable[object]) -> list[ParameterSet]:
 
 
 def injected(row: Injected) -> Mutant:
-    """Return the mutant that a row describes."""
+    """Return the mutant that a row of the table of injected faults describes."""
     subject = SUBJECTS[row.subject]
     (operator,) = (operator for operator in mutations() if operator.name == row.operator)
     found = [mutant for mutant in mutants(subject.module, (operator,)) if mutant.line == subject.marks[row.at]]
@@ -64,7 +64,7 @@ def test_a_subject_assembles(name: str) -> None:
 
 @pytest.mark.parametrize(("row", "schedule"), runs(ROWS))
 def test_a_injected_fault_is_found_and_named(row: Injected, schedule: dict[str, Any]) -> None:
-    """Each run reports a finding: the row's finding, which random schedules may report only with a later seed."""
+    """Each run reports a finding: the expected one, which random schedules may report only with a later seed."""
     subject, module = SUBJECTS[row.subject], injected(row).module
     found = subject.run(module, **schedule).findings
     assert found
@@ -76,7 +76,7 @@ def test_a_injected_fault_is_found_and_named(row: Injected, schedule: dict[str, 
 
 
 def named(row: Injected, findings: tuple[Finding, ...]) -> bool:
-    """Return whether one of the findings is the finding of the row."""
+    """Return whether one of the findings has the rule and lines that the row of the fault table expects."""
     marks = SUBJECTS[row.subject].marks
     rule, line, other = row.rule, *(*(marks[mark] for mark in row.lines), None)[:2]
     places = [(finding.line, finding.other_line) for finding in findings if finding.rule == rule]

@@ -30,7 +30,7 @@ AGREEMENT_OF_A_CLASS = 0.98
 
 
 def main() -> int:
-    """Compare the table with ptxas, print the confusion matrix and the differences, and return the exit status."""
+    """Compare the instruction table and ptxas, print confusion matrix and differences, and return the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--chapter", nargs="*", default=[])
     parser.add_argument("--ptxas", nargs="*", type=Path, default=[])

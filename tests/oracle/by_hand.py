@@ -89,7 +89,7 @@ def taken(assembler: Assembler, texts: Sequence[str]) -> list[str]:
     while pending:
         verdicts = assembler.verdicts(pending)
         first = next((index for index, text in enumerate(pending) if verdicts[text] is not None), len(pending))
-        found += pending[:first]  # accepted: ptxas may skip checks only after its first error
+        found += pending[:first]  # ptxas checks everything before its first error, so it accepts these
         found += [text for text in pending[first : first + 1] if assembler.alone(text) is None]
         pending = pending[first + 1 :]
     return found
@@ -119,7 +119,7 @@ def _cover(tool: Tool, names: list[str]) -> tuple[str, ...]:
 
 
 def main() -> None:
-    """Rewrite the files with the results of ptxas."""
+    """Rewrite the given files of handwritten instructions with the results of ptxas."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--ptxas", type=Path, required=True)
     parser.add_argument("paths", nargs="+", type=Path)

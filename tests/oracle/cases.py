@@ -1,4 +1,4 @@
-"""Test cases for ptxas: valid forms of every row of the table, and forms with one fault, by class of fault."""
+"""Test cases for ptxas: valid forms of every instruction-table row, and forms with one fault, by class of fault."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SELECTORS = ("x", "w", "r", "b0", "h1", "q")
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """Valid form of a table row, and the random generator that chooses how to break it."""
+    """Valid form of a row of the instruction table, and the random generator for faults in the form."""
 
     row: InstructionRow
     node: Instruction
@@ -57,7 +57,7 @@ class Case:
 
 
 def broken(row: InstructionRow, form: str, chance: random.Random) -> Iterator[Case]:
-    """Yield `form` with one change, for every kind of change; ptxas and table must agree on every result."""
+    """Yield `form` with one change, for every kind of change; ptxas and the instruction table must agree on each."""
     node = parse_instruction(form)
     for fault, change in CHANGES.items():
         for text in dict.fromkeys(change(Form(row, node, chance))):
@@ -148,7 +148,7 @@ def _addresses(form: Form) -> Iterator[str]:
 
 
 def _components(form: Form) -> Iterator[str]:
-    """Add a component or part selector to a register."""
+    """Add a selector, such as `.x` or `.b0`, to a register operand."""
     operands = _operands(form.node)
     for i, operand in enumerate(form.node.operands):
         if isinstance(operand, Register):
@@ -219,7 +219,7 @@ CHANGES: dict[str, Callable[[Form], Iterator[str]]] = {
 
 
 def cases_of(row: InstructionRow, chance: random.Random, *, valid: int, broken_each: int) -> Iterator[Case]:
-    """Yield up to `valid` forms of a row, and up to `broken_each` broken ones for each class of fault."""
+    """Yield up to `valid` forms of an instruction-table row, and `broken_each` faulty forms for each class of fault."""
     every = list(forms(row))
     chosen = every if len(every) <= valid else [every[0], *chance.sample(every[1:], valid - 1)]
     yield from (Case(text, row, VALID) for text in chosen)

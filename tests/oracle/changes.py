@@ -27,24 +27,24 @@ BASES = ("[0]", "[4096]", "[%r1]", "[%rd1]", "[%f1]", "[1.5]", "[%r1+4]")
 
 
 def deleted(lines: list[str], chance: random.Random, places: list[int]) -> None:
-    """Remove a random line."""
+    """Remove a random line of a module."""
     del lines[chance.choice(places)]
 
 
 def doubled(lines: list[str], chance: random.Random, places: list[int]) -> None:
-    """Repeat a random line."""
+    """Repeat a random line of a module."""
     i = chance.choice(places)
     lines.insert(i, lines[i])
 
 
 def moved(lines: list[str], chance: random.Random, places: list[int]) -> None:
-    """Move a random line to another position."""
+    """Move a random line of a module to the position of another line."""
     line = lines.pop(chance.choice(places))
     lines.insert(chance.choice(places[:-1]), line)
 
 
 def exchanged(lines: list[str], chance: random.Random, places: list[int]) -> None:
-    """Exchange two random lines."""
+    """Exchange two random lines of a module."""
     i, k = chance.choice(places), chance.choice(places)
     lines[i], lines[k] = lines[k], lines[i]
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 FOLDER = Path(__file__).with_name("declared")
-RELEASES = ((13, 5), (13, 0))  # ptxas releases whose verdicts are in the files, in this order
+RELEASES = ((13, 5), (13, 0))  # ptxas releases whose verdicts are in the files of `declared/`, in this order
 PROCESSES = 2
 
 _HEAD = ".version 9.0\n.target sm_90a\n.address_size 64\n"
@@ -104,7 +104,7 @@ def ask(tools: Iterable[Tool], cases: Iterable[Declared]) -> list[Declared]:
 
 
 def main() -> None:
-    """Rewrite the files with the verdicts of both ptxas releases."""
+    """Rewrite the files of `declared/` with the verdicts of both ptxas releases on each snippet."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--ptxas", type=Path, nargs=len(RELEASES), required=True)
     options = parser.parse_args()

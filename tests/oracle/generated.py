@@ -4,8 +4,8 @@
     … --ptxas PATH …                                compare with each of these (default: the one found)
     … --seed N --show N                             seed of the cases, and number of differences to print
 
-Prints, for each kind, the numbers of cases on which both agree, and of listed differences. Exits with 1 if a difference
-is not listed in `known_generated`, or, for statements, in `known`.
+Prints, for each kind, the numbers of cases on which check and ptxas agree, and of listed differences. Exits with 1 if a
+difference is not listed in `known_generated`, or, for statements, in `known`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ AT_ONCE = 200  # statements per file; ptxas stops at a syntax error, the stateme
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Statement or module with the errors of the check and of ptxas; `listed` if a known difference explains it."""
+    """Statement or module with the errors of `pyptx check` and of ptxas; `listed`: a known difference explains it."""
 
     kind: str
     text: str
@@ -57,7 +57,7 @@ class Case:
 
     @property
     def listed(self) -> bool:
-        """Whether a reviewed list explains the difference."""
+        """Whether a reviewed list explains the difference between `pyptx check` and ptxas."""
         line = f"{self.text} | {self.ours or ''} | {self.theirs or ''}"
         own = known_generated.LAXER if self.ours is None else known_generated.STRICTER
         of_statements = laxer() if self.ours is None else stricter()

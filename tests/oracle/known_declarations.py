@@ -1,6 +1,7 @@
 """Reviewed differences between `pyptx check` and ptxas in declarations, each with its reason.
 
-A key is a regular expression, searched in `KIND | SNIPPET | MESSAGE OF THE CHECK` (empty where the check accepts).
+Each key of the dictionaries is a regular expression, searched in `KIND | SNIPPET | MESSAGE OF THE CHECK` (empty where
+the check accepts).
 """
 
 from __future__ import annotations

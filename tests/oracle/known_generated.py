@@ -1,7 +1,7 @@
 """Reviewed differences between `pyptx check` and ptxas in operands, calls and sections, each with its reason.
 
-A key is a regular expression, searched in `TEXT | MESSAGE OF THE CHECK | MESSAGE OF PTXAS`. Differences of statements
-may also be in `known`.
+Each key of the dictionaries is a regular expression, searched in `TEXT | MESSAGE OF THE CHECK | MESSAGE OF PTXAS`.
+Differences of statements may also be in `known`.
 """
 
 from __future__ import annotations

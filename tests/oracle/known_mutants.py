@@ -1,7 +1,7 @@
 """Reviewed mutants on which `pyptx check` and ptxas differ, each with its reason.
 
-A key is a regular expression, searched in `KIND OF CHANGE | CHANGED LINE | MESSAGE`: the message of ptxas if the check
-accepts, the message of the check if ptxas accepts.
+Each key of the dictionaries is a regular expression, searched in `KIND OF CHANGE | CHANGED LINE | MESSAGE`: the message
+of ptxas if the check accepts, the message of the check if ptxas accepts.
 """
 
 from __future__ import annotations

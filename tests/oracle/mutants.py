@@ -4,8 +4,8 @@
     … --ptxas PATH …                                compare with each of these
     … --count N --seed N --show N                   number and seed of the mutants, differences to print
 
-Prints, for each kind of change, the number of mutants on which both agree, that only ptxas rejects, and that only the
-check rejects; `known_mutants` has the reasons of the listed ones. Exits with 1 if one is not listed.
+Prints, for each kind of change, the number of mutants on which check and ptxas agree, that only ptxas rejects, and
+that only the check rejects. `known_mutants` lists reasons for differences. Exits with 1 if a difference is not listed.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ FOREIGN = frozenset({"acme"})  # instructions of a plugin of the tests, unknown 
 
 
 def chapters() -> dict[str, str]:
-    """Return the chapter of every row by the row's name; a chapter is a file of the table."""
+    """Return the chapter (file) of every row of the instruction table, by the row's name."""
     chapters = (*CHAPTERS, *HOPPER, *BLACKWELL)
     return {row.name: chapter.__name__.rpartition(".table.")[2] for chapter in chapters for row in chapter.ROWS}
 
@@ -44,10 +44,10 @@ def targets_of(newest: tuple[int, int]) -> list[TargetRow]:
 def plan(
     tool: Tool, chosen: set[str], chance: random.Random, *, valid: int, broken: int
 ) -> Iterator[tuple[Assembler, list[Case]]]:
-    """Yield each ptxas run with its cases.
+    """Yield each ptxas run with its cases, which are forms of the rows of the instruction table.
 
     - All cases of a row run on some targets that have the instruction.
-    - Two valid forms of each row run on every target, and in the row's first version and the version before it.
+    - Two valid forms of each row run on every target, in the row's first PTX version, and in the version before it.
     - One valid form of each row is compiled to machine code.
     """
     newest = tool.newest_ptx
@@ -61,8 +61,8 @@ def plan(
         if not homes:
             continue
         cases = list(cases_of(row, chance, valid=valid, broken_each=broken))
-        # The last target that has the row gets all of the row's cases; the first target and a random one get a third of
-        # the cases each, because a single modifier may require another target than its row.
+        # The last target that supports the instruction-table row gets all cases of the row. The first target and a
+        # random one get a third of the cases each, because a single modifier may require another target than its row.
         for home, share in zip(dict.fromkeys((homes[0], homes[-1], chance.choice(homes))), (0, 1, 2), strict=False):
             at_home.setdefault(home, []).extend(cases if share == 1 or len(homes) == 1 else cases[share::3])
         samples.append((row, homes[0], [case for case in cases if case.fault == "valid"][:2]))
@@ -94,7 +94,7 @@ def _before(
 
 
 def _oldest_home(row: InstructionRow, home: str) -> TargetRow:
-    """Return the target on which to test a row's first version: the target that PTX introduced first."""
+    """Return the oldest target on which the first PTX version of an instruction-table row can be tested."""
     homes = [
         target
         for target in TARGETS

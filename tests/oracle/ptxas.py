@@ -37,13 +37,13 @@ VARIABLES = (
     ".global .u64 table[1] = { function };",
 )
 _NAMES = frozenset(SIZES) | {"pred"}
-# An address in a 32-bit register, and an instruction with one, which ptxas rejects.
+# Pattern of an address in a 32-bit register, and an instruction with such an address, which ptxas rejects.
 _NARROW = re.compile(r"\[%[bus]32_\d+\s*[+\]]")
 NARROW = "ld.global.b32 %b32_1, [%b32_2];"
 _CONFLICT = re.compile(r"uses 32-bit address on line '(\d+)'")
 _REGISTER = re.compile(r"%([a-z]\w*?)_(\d+)\b")
 LOCALS = ".local .align 16 .b8 lmem[64]; .param .b64 fp;"
-# Labels that calls and branches may use besides functions and code labels.
+# Labels of the lists and of the prototype that `brx.idx` and indirect calls may use.
 LISTS = "branches: .branchtargets done; prototype: .callprototype _ (); callees: .calltargets function;"
 
 
@@ -96,14 +96,14 @@ class Assembler:
         found |= {pending[line]: message for line, message in errors.items() if line < len(pending)}
         if len(pending) in lines:
             return found
-        if errors:  # these errors stop ptxas before it checks address widths
+        if errors:  # other errors stop ptxas before it checks address widths
             return found | self._narrow([text for line, text in enumerate(pending) if line not in errors])
         middle = len(pending) // 2
         return self._narrow(pending[:middle]) | self._narrow(pending[middle:]) if len(pending) > 1 else found
 
     def _part(self, pending: list[str]) -> dict[str, str | None]:
         verdicts: dict[str, str | None] = {}
-        parsed: list[str] = []  # instructions before a syntax error: parsed, not checked further
+        parsed: list[str] = []  # instructions before a syntax error, which ptxas has only parsed
         while pending:
             outcome = self._ask(pending)
             if outcome.signal:
@@ -131,7 +131,7 @@ class Assembler:
         return fatal - 1 if fatal and self.alone(pending[fatal]) is None else fatal
 
     def _halves(self, pending: list[str], said: str) -> dict[str, str | None]:
-        """Find by bisection the instruction that crashes ptxas, or makes it fail without a line."""
+        """Find by bisection the instruction that crashes ptxas, or makes it fail without an error at a line."""
         if len(pending) == 1:
             return {pending[0]: f"crash: {said}"}
         middle = len(pending) // 2

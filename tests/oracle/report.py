@@ -43,7 +43,7 @@ SYMBOLS: dict[str, str] = {
 
 
 def declared(name: str) -> str | None:
-    """Return a symbol's state space or a register's type in an oracle form; None for special registers."""
+    """Return a symbol's state space or a register's type in a generated instruction; None for special registers."""
     return None if name in special_registers() else SYMBOLS.get(name) or register_type(name)
 
 
@@ -59,7 +59,7 @@ def opinion(text: str, target: str, version: tuple[int, int]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """An instruction that only the table or only ptxas accepts; `reason` is the reviewed list's, or empty."""
+    """An instruction that only the instruction table or only ptxas accepts, and the reviewed reason ('' if none)."""
 
     text: str
     target: str
@@ -75,7 +75,7 @@ class Difference:
 
 @dataclass(slots=True)
 class Tally:
-    """Counts of one cell of the confusion matrix: accepted by both, rejected by both, and the differences."""
+    """One cell of the confusion matrix: cases that table and ptxas both accept, both reject, and differences."""
 
     accepted: int = 0
     refused: int = 0
@@ -93,14 +93,14 @@ class Tally:
 
 
 class Report:
-    """Confusion matrix by chapter and class of fault."""
+    """Confusion matrix of the instruction table and ptxas, by chapter and class of fault."""
 
     def __init__(self) -> None:
         self.cells: dict[tuple[str, str], Tally] = {}
         self.used: Counter[str] = Counter()
 
     def ask(self, assembler: Assembler, chapter_of: dict[str, str], cases: Sequence[Case]) -> None:
-        """Check `cases` with the table and ptxas, and count the results."""
+        """Check `cases` with the instruction table and ptxas, and count the results."""
         theirs = assembler.verdicts([case.text for case in cases])
         ours = {case.text: opinion(case.text, assembler.target, assembler.version) for case in cases}
         # ptxas performs some checks only if a file has no other errors.
@@ -132,7 +132,7 @@ class Report:
         return [difference for cell in self.cells.values() for difference in cell.unexplained]
 
     def table(self) -> str:
-        """Return the matrix as text: a line per chapter and class, and the totals."""
+        """Return the confusion matrix as text: a line per chapter and class of fault, and the totals."""
         lines = [f"{'chapter':28} {'class':20} {'accept':>7} {'refuse':>7} {'listed':>7} {'open':>5} {'agree':>8}"]
         sums: dict[str, Tally] = {}
         for (chapter, fault), cell in sorted(self.cells.items()):
@@ -146,7 +146,7 @@ class Report:
         return "\n".join(lines)
 
     def agreement(self, fault: str | None = None) -> float:
-        """Return the fraction of cases, without explained differences, on which the table and ptxas agree.
+        """Return the fraction of cases, without explained differences, on which instruction table and ptxas agree.
 
         `fault`: only the cases of this class of fault; None for all cases.
         """
@@ -174,12 +174,12 @@ def _lists() -> tuple[dict[str, str], dict[str, str]]:
 
 
 def stricter() -> dict[str, str]:
-    """Return the reviewed list of instructions that ptxas accepts and the table rejects."""
+    """Return the reviewed list of instructions that ptxas accepts and the instruction table rejects."""
     return _lists()[0]
 
 
 def laxer() -> dict[str, str]:
-    """Return the reviewed list of instructions that the table accepts and ptxas rejects."""
+    """Return the reviewed list of instructions that the instruction table accepts and ptxas rejects."""
     return _lists()[1]
 
 

@@ -25,7 +25,7 @@ _AROUND = ("{}", "{}", "{}", "{};", "{} // x", "/* x */ {}", "{}\n", '# 1 "a.cu"
 
 
 def sections(seed: int, count: int) -> tuple[str, ...]:
-    """Return `count` modules with one section or two."""
+    """Return `count` PTX modules, each with one or two debug sections."""
     chance = random.Random(seed)
     return tuple(_MODULE.format(*_parts(chance)) for _ in range(count))
 

@@ -1,4 +1,4 @@
-"""The table is complete: it accepts handwritten forms of the manual's instructions exactly where ptxas does.
+"""The instruction table is complete: it accepts handwritten forms from the manual exactly where ptxas does.
 
 By default one form in six is checked on every third target, in rotation; with `PYPTX_ORACLE=all`, all on all targets.
 """
@@ -37,7 +37,7 @@ forms_of = cache(read)
 
 
 def differences(form: HandWritten, turn: int) -> list[str]:
-    """Return the unreviewed differences between the table and a form's recorded results.
+    """Return the unreviewed differences between the instruction table and the recorded results of ptxas for a form.
 
     By default only every third target is tested; `turn` is the number of the first one, modulo 3.
     """

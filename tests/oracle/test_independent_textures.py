@@ -1,4 +1,4 @@
-"""Separate textures and samplers: forms of independent mode, which the oracle's own modules cannot have."""
+"""Texture instructions with separate samplers (`.texmode_independent`): `pyptx` accepts them where ptxas does."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .report import opinion
 
 pytestmark = [pytest.mark.no_cover, pytest.mark.ptxas]
 
-# Operand list of a form: a texture (or a register), which gets a separate sampler.
+# First operand of a texture instruction: the texture (or a register), to which a separate sampler operand is added.
 TEXTURES = re.compile(r"\[(?:tex0|%u64_1), ")
 QUERIES = (
     *(f"txq.{query}.b32 %b32_1, [smp0];" for query in ("filter_mode", "addr_mode_0", "force_unnormalized_coords")),

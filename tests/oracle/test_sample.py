@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.no_cover, pytest.mark.ptxas]
 def test_table_and_ptxas_agree_but_for_the_reviewed_list() -> None:
     report = Report()
     known = chapters()
-    share = set(sorted(known)[::20])  # every 20th row of the table
+    share = set(sorted(known)[::20])  # every 20th row of the instruction table
     for assembler, cases in plan(find_tool("ptxas"), share, random.Random(1), valid=6, broken=1):
         report.ask(assembler, known, cases)
     assert sum(cell.accepted for cell in report.cells.values()) > 1200

@@ -1,4 +1,4 @@
-"""Instructions that examples and wrappers emit, as forms of the oracle: each register is named by its type."""
+"""Instructions that examples and wrappers emit, for comparison with ptxas: each register is renamed by its type."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NAME = re.compile(r"[%$_A-Za-z][\w$%]*")
 
 
 def forms_in(text: str) -> Iterator[str]:
-    """Yield every instruction of a module without its guard, with registers and symbols named as in forms."""
+    """Yield every instruction of a module without its guard, registers and symbols renamed as in the oracle's forms."""
     module = parse(text)
     shared = _variables(module.body)
     for function in module.body:
@@ -40,7 +40,7 @@ def forms_in(text: str) -> Iterator[str]:
 
 
 def _names(function: Function) -> dict[str, str]:
-    """Return each register's and symbol's name in forms; registers are named by their types."""
+    """Return the new name of each register and symbol for the oracle's forms; registers are named by their types."""
     names = {parameter.name: "pp" for parameter in function.parameters or ()}
     for node in walk(function.body) if function.body else ():
         match node:

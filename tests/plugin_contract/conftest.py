@@ -24,7 +24,7 @@ class Run(Protocol):
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder for PYTHONPATH with acme_arch; an empty one if it is installed."""
+    """Return a folder for PYTHONPATH with acme_arch; an empty folder if acme_arch is installed."""
     folder = tmp_path_factory.mktemp("site")
     if "acme-arch" not in {distribution.name for distribution in metadata.distributions()}:
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--no-build-isolation"]

@@ -281,7 +281,7 @@ CHECKED = """\
 
 
 def checked(body: str) -> str:
-    """Return a script that prints the findings of `pyptx check` in an entry for acme_1."""
+    """Return a script that prints the findings of `pyptx check` in an acme_1 kernel with this body."""
     return f"""
 from pyptx_ir.isa.modules import check_text
 for found in check_text({CHECKED.format(body)!r}):

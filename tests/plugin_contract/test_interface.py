@@ -16,7 +16,7 @@ FOLDERS = [*ROOT.glob("packages/pyptx-arch-*/src/*/sim"), *ROOT.glob("tests/plug
 FILES = [path for folder in FOLDERS for path in folder.rglob("*.py")]
 # Modules that extensions may import besides the interface: race checker, numerics, PTX types as dtypes, errors.
 OFFERED = ("extension", "checks.RaceChecker", "numerics", "types", "errors")
-# Attributes of `Wave`, `ExecutionContext` and arenas that lead to internal objects and arrays of the simulator.
+# Attributes of `Wave`, `ExecutionContext`, `Arena` (memory) that lead to internal objects and arrays of the simulator.
 INTERNAL = frozenset(
     {"_lanes", "_splits", "data", "engine", "frames", "defined", "machine", "mbarriers", "memories", "splits"}
 )

@@ -1,4 +1,7 @@
-"""A plugin's instruction is a table row and a function of arrays; check, docs, stub, wrapper and simulator use them."""
+"""A plugin adds an instruction by one row of the instruction table and one Python function.
+
+Check, docs, stub, wrapper and simulator use both.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,7 @@ def swap(X, Y):
 
 x = np.arange(32, dtype=np.uint32) * np.uint32(0x01020304)
 """
-# Forms with modifiers to choose, several operand kinds, unusual operand positions; and their results for words a and b.
+# Rows with modifiers to choose, several operand kinds, unusual operand positions; and the results for words a and b.
 FORMS = {
     'row("foo.wide.type d, a", type=("b32", "u32"), operands={"d": "wide(type)"})': (
         "def foo(a):\n    return a.astype('u8') << np.uint64(32)\n",

@@ -25,7 +25,7 @@ EXCEPTIONS = [(path, words) for path, words, _ in rows("exceptions.tsv")]
 
 
 def excepted(piece: Piece, start: int, end: int) -> bool:
-    """Return whether an exception covers these characters of a piece of prose."""
+    """Return whether a row of exceptions.tsv covers these characters of a piece of prose."""
     for path, words in EXCEPTIONS:
         if path == piece.path and any(
             found.start() <= start and end <= found.end() for found in re.finditer(re.escape(words), piece.text)

@@ -75,7 +75,7 @@ def dtype(name: str) -> object:
 
 
 def variable(node: nodes.Variable) -> Code:
-    """Return the call that declares a variable."""
+    """Return the Python call that declares a variable."""
     first, *others = node.declarators
     also = [call("ptx.declarator", each.name, **_declared(each)) for each in others]
     options = _options(node) | {"linking": node.linking, "also": also or None}
@@ -83,7 +83,7 @@ def variable(node: nodes.Variable) -> Code:
 
 
 def parameter(node: nodes.Parameter) -> Code:
-    """Return the call for a parameter of a function header."""
+    """Return the Python call that declares a parameter in a function header."""
     pointer = node.pointer
     options = _options(node)
     if pointer is not None:
@@ -92,7 +92,7 @@ def parameter(node: nodes.Parameter) -> Code:
 
 
 def header(function: str, *first: object, node: nodes.Function | nodes.CallPrototype, **options: object) -> Code:
-    """Return the call for the header of an entry, a function, or a prototype."""
+    """Return the Python call that writes the header of a kernel entry, a function, or a prototype."""
     if isinstance(node, nodes.Function):
         options |= {"linking": node.linking, "attributes": _attributes(node.attributes)}
     given = None if node.parameters is None else [parameter(each) for each in node.parameters]

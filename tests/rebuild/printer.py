@@ -19,11 +19,11 @@ from .calls import Code, call, constant, dtype, expression, header, variable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-DEEPEST = 12  # nested `with` blocks; CPython compiles at most 20
+DEEPEST = 12  # maximum nesting of `with` blocks; CPython compiles at most 20
 PART = 500  # statements of a body per part: a part is compiled as one function
 HEAD = "from pyptx import module, ptx, reg\nfrom pyptx.types import *\n"
 
-# Callable for each kind of statement: a method of `m` or of `ptx`.
+# By statement class, the function that prints a statement as a call of a method of `m` (module builder) or `ptx`.
 CALLS: dict[type, Callable[[Any], Code]] = {
     nodes.Version: lambda node: call("version", node.major, node.minor),
     nodes.Target: lambda node: call("target", *node.names),
@@ -154,7 +154,7 @@ class Body:
         self.add(call(function(node.opcode), *operands, pred=predicate))
 
     def declaration(self, node: nodes.RegisterDeclaration) -> None:
-        """Print a `.reg`; each of its names gets a global variable, which all parts of its function share."""
+        """Print a `.reg`; its names become Python globals: several Python functions may emit one PTX function."""
         variables = [f"r{self.variables + number}" for number in range(len(node.names))]
         self.variables += len(variables)
         for each, held in zip(node.names, variables, strict=True):

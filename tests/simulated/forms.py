@@ -76,7 +76,7 @@ _RANK: Final = re.compile(r"\.(\d)d\.")
 
 
 def rows_of(target: str, version: tuple[int, int]) -> list[InstructionRow]:
-    """Return the table rows that a target supports in a PTX version."""
+    """Return the rows of the instruction table that a target supports in a PTX version."""
     every = (row for row in manager().instructions() if row.opcode not in FOREIGN)
     return [row for row in every if unavailable(row, (row.opcode,), target, version) is None]
 
@@ -84,7 +84,7 @@ def rows_of(target: str, version: tuple[int, int]) -> list[InstructionRow]:
 def legal_forms(
     row: InstructionRow, target: str, version: tuple[int, int], chance: random.Random, most: int | None
 ) -> Iterator[str]:
-    """Yield a row's forms that are legal on `target`: of `most` drawn forms including the first; of all if None."""
+    """Yield the legal forms on `target` of an instruction-table row, of `most` drawn forms; of all forms if None."""
     chosen = forms(row) if most is None else some_forms(row, chance, most)
     return (form for form in chosen if _is_legal(form, target, version))
 

@@ -38,7 +38,7 @@ SAMPLES = "textures of several samples, which no interface of CUDA makes"
 FABRIC = "needs other nodes of a fabric, which the simulator does not have"
 PACKED = "arithmetic of PTX 9.4 on four floats of 8 bits and fewer, whose rounding is not documented"
 WIDENED = "ldmatrix of PTX 9.4 that widens s4 to s8: the memory layout of its rows is not documented"
-HALO = "im2col::w with a halo"  # the manual specifies the halo only in figures
+HALO = "im2col::w with a halo"  # the manual shows the halo of im2col::w only in figures
 SWIZZLE = "a swizzle of 96 bytes, for which the manual does not show the memory layout of rows"
 # Instructions that Hopper supports and the simulator does not: an opcode or modifier, and the reason.
 NOT_SIMULATED = {
@@ -59,7 +59,7 @@ OF_FOUR, OF_96_BYTES = (
     r"(add|sub|mul|fma)\.\S*\be[45]m[23]x4\b",
     r"tensormap\.replace\.tile\.swizzle_mode\S* \[\S+\], 4;",
 )
-# Listed entries that match no instruction of a target.
+# Keys of `NOT_SIMULATED` and `NOT_SIMULATED_NEWER` that match no instruction of a target.
 LACKING: dict[str, set[str]] = {
     TARGET: set(),
     "sm_100a": {"m8n16", OF_96_BYTES},
@@ -70,7 +70,7 @@ LACKING: dict[str, set[str]] = {
 
 
 def reasons_for(form: str, target: str) -> set[str]:
-    """Return the entries of `NOT_SIMULATED` and `NOT_SIMULATED_NEWER` that match a form."""
+    """Return the keys of `NOT_SIMULATED` and `NOT_SIMULATED_NEWER` that match a form."""
     words = NOT_SIMULATED.keys() & set(parse_instruction(form).opcode)
     newer = {each for each in NOT_SIMULATED_NEWER if re.match(each, form)}
     return words if target == TARGET else (words - {"m8n16"}) | newer
@@ -87,7 +87,7 @@ def missing(form: str, target: str) -> str | None:
 
 @pytest.mark.parametrize("target", share(LACKING, 2))
 def test_every_form_of_a_target_compiles_but_for_those_that_are_listed(target: str) -> None:
-    chance = random.Random(3)  # seed with which each listed entry matches a form
+    chance = random.Random(3)  # with this seed, each key of the lists matches a drawn form
     unlisted, listed, asked = {}, set(), 0
     for row in rows_of(target, TABLE_VERSION):
         for form in legal_forms(row, target, TABLE_VERSION, chance, MOST):
@@ -122,7 +122,7 @@ def test_every_special_register_of_hopper_can_be_read() -> None:
 
 @cache
 def drawn(target: str, version: tuple[int, int]) -> list[str]:
-    """Return random simulated forms, each of a random row."""
+    """Return random instruction forms that the simulator supports, each of a random row of the instruction table."""
     chance = random.Random(2)
     rows = rows_of(target, version)
     found: list[str] = []

@@ -1,6 +1,6 @@
 """Types of the namespaces of Blackwell's plugin. Never run: `nox -s types` checks it.
 
-`assert_type` fails if a type changes; an ignore with its code fails if an error is no longer reported.
+`assert_type` fails if a type changes; a `# type: ignore[code]` fails if mypy no longer reports that error.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Types of all functions that emit exact PTX. Never run: `nox -s types` checks it.
 
-`assert_type` fails if a type changes; an ignore with its code fails if an error is no longer reported. tests/knobs
+`assert_type` fails if a type changes; a `# type: ignore[code]` fails if mypy no longer reports that error. tests/knobs
 checks that every keyword of every such function is used here.
 """
 
@@ -74,7 +74,7 @@ def functions() -> None:
 
 
 def directives() -> None:
-    """Source locations, sections and other directives."""
+    """Types of the functions for source locations, sections and other directives."""
     m = module(version=(8, 7), target="sm_90a")
     m.file(1, "a.cu", timestamp=1, size=2)
     m.pragma("nounroll")
@@ -97,7 +97,7 @@ def directives() -> None:
 
 
 def operands(p: Reg) -> None:
-    """Registers, scopes, addresses, calls and label lists."""
+    """Types of registers, scopes, addresses, calls and label lists."""
     assert_type(reg.bank("%v", f32, 2, vector=4, align=16), RegArray)
     assert_type(reg.declare(b64, "%a", vector=2, align=8), tuple[Reg, ...])
     assert_type(ptx.addr(p, 0), AddressOperand)

@@ -1,6 +1,6 @@
 """Types of the namespaces of Hopper's plugin. Never run: `nox -s types` checks it.
 
-`assert_type` fails if a type changes; an ignore with its code fails if an error is no longer reported.
+`assert_type` fails if a type changes; a `# type: ignore[code]` fails if mypy no longer reports that error.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def products(a: SharedAlloc, descriptor: Reg) -> None:
 
 
 def copies(a: SharedAlloc, bar: Reg) -> None:
-    """Namespaces of the core have the names that the plugin adds, and no others."""
+    """Namespaces of the core package have the names that Hopper's plugin adds, and no others."""
     ptx.cp.async_.bulk.tensor_2d(dst=a, src="map", coord=(0, 0), mbar=bar)
     ptx.cp.async_.bulk.tensor_2d.store(dst="map", src=a, coord=(0, 0))
     ptx.cp.async_.bulk.tensor.tile_3d(a, "map", (0, 0, 0), mbar=bar)

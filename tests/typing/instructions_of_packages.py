@@ -1,6 +1,6 @@
 """Types of the instructions that architecture packages add to `ptx.inst`. Never run.
 
-`assert_type` fails if a type changes; an ignore with its code fails if an error is no longer reported.
+`assert_type` fails if a type changes; a `# type: ignore[code]` fails if mypy no longer reports that error.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ class Tensor:
     """Stand-in for an array of another framework."""
 
     def cumsum(self, dim: int) -> Tensor:
-        """Return an array of the same type."""
+        """Return an array of the type of `self`."""
         raise NotImplementedError(dim)
 
 
@@ -68,7 +68,7 @@ def listed(X: object, Y: object) -> None:
 
 @kernel
 def bare() -> None:
-    """Kernel without a contract."""
+    """Kernel decorated without `in_specs` and `out_specs`."""
 
 
 def kernels(any_kernel: Kernel) -> None:
@@ -119,7 +119,7 @@ def outputs_given(x: Tensor, weight: Parameter, maybe: Tensor | None) -> None:
 
 
 def unknown_outputs(x: Tensor, any_kernel: Kernel) -> None:
-    """If the number of outputs or the framework is unknown, the type includes all cases."""
+    """If the number of outputs or the framework is unknown, the result may be an array, a tuple or None."""
     assert_type(listed(x), Tensor | tuple[Tensor, ...] | None)
     assert_type(any_kernel(x), Tensor | tuple[Tensor, ...] | None)
     assert_type(fill(N=4), object)
@@ -151,7 +151,7 @@ def differentiated(x: Tensor) -> None:
 
 
 def mistakes() -> None:
-    """Arguments must be arrays."""
+    """Type checkers must report kernel arguments that are not arrays."""
     one([1.0, 2.0])  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]  a list
     one(3)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]  a number
     one.simulate("x")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]  a string

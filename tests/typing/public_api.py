@@ -1,6 +1,6 @@
 """Types of the public API. Never run: `nox -s types` checks it with mypy and pyright, strict.
 
-`assert_type` fails if a type changes; an ignore with its code fails if an error is no longer reported.
+`assert_type` fails if a type changes; a `# type: ignore[code]` fails if mypy no longer reports that error.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def copy(X: object, Y: object) -> None:
 
 @kernel
 def bare() -> None:
-    """Kernel without a contract."""
+    """Kernel decorated without `in_specs` and `out_specs`."""
 
 
 def instructions(d: Reg, pointer: Reg) -> None:
@@ -148,7 +148,7 @@ def control_flow(p: Reg, r: RegArray) -> None:
 
 
 def exact_code(p: Reg, r: RegArray) -> None:
-    """Temporaries are registers, `spelling` maps types to opcodes, and an mbarrier wait has one of eight forms."""
+    """`ptx.expr` takes registers (`temps`), opcodes by type (`spelling`); an mbarrier wait has one of eight forms."""
     with ptx.expr(temps=(r[1], *r[2:4]), spelling={u32: "add.u32", f32: "add.f32"}):
         r[5] = (r[6] + 1) * r[7]
         assert_type(ptx.inst.mul.wide.u32(..., r[5], 4), Reg)

@@ -143,7 +143,7 @@ def rebuildings(work: Sequence[PrintTask], jobs: int) -> int:
 
 
 def transpilings(work: Sequence[PrintTask], jobs: int) -> int:
-    """Transpile modules with and without rules; print figures and return the number of faults."""
+    """Transpile modules with and without sugar rules; print figures and return the number of faults."""
     both = [(one, sugar) for one in work for sugar in (False, True)]
     with ProcessPoolExecutor(jobs) as pool:
         outcomes = list(pool.map(hold, *zip(*both, strict=True)))

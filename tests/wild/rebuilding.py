@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
-    """Rebuilding result of a module: fault (`""` if none), numbers of statements: all, not in the style; seconds."""
+    """Rebuilding result of a module: fault (`""` if none), number of statements, of those not in the style, seconds."""
 
     fault: str
     statements: int
@@ -66,7 +66,7 @@ def _fault(python: Iterable[str], name: str, text: str, tree: nodes.Module, styl
 
 
 def run(python: Iterable[str], name: str) -> ModuleBuilder:
-    """Run the printer's output, and return the module that it builds."""
+    """Run the Python that `tests.rebuild.printer` printed for a module, and return the module that this code builds."""
     names: dict[str, object] = {}
     for part in python:
         exec(compile(part, f"<{name}>", "exec"), names)  # noqa: S102  output of the printer

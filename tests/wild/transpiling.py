@@ -1,4 +1,4 @@
-"""Round trip of one module through the transpiler: printed Python, with or without rules, emits the same bytes.
+"""Round trip of one module through the transpiler: printed Python, with or without sugar rules, emits the same bytes.
 
 For one module of each wheel, the machine code by ptxas is compared too.
 """

@@ -19,12 +19,13 @@ def install() -> None:
     """Load the driver, with the simulator as its backend; without the simulator on the path it is a null driver."""
     driver = ctypes.CDLL(os.environ["PYPTX_LIBCUDA"], mode=ctypes.RTLD_GLOBAL)
     driver.null_driver_record(0)
-    if util.find_spec("pyptx_sim") is None:  # a build process, or a process started before PYTHONPATH is set
+    # Build processes, and processes started before PYTHONPATH is set, cannot import the simulator.
+    if util.find_spec("pyptx_sim") is None:
         return
     spec = util.spec_from_file_location("host_driver_simulated", SIMULATED)
     if spec is None or spec.loader is None:
         raise ImportError(SIMULATED)
-    module = sys.modules[spec.name] = util.module_from_spec(spec)  # the driver keeps pointers to its callbacks
+    module = sys.modules[spec.name] = util.module_from_spec(spec)  # kept loaded: the driver has pointers into it
     spec.loader.exec_module(module)
     module.install(os.environ["PYPTX_LIBCUDA"])
 

@@ -37,7 +37,7 @@ def square(step: str, kernel: Any, size: int) -> Case:  # noqa: ANN401 - late, o
 
 
 HIGHPERF = late("examples.ampere.gemm_highperf_ampere:gemm_highperf")
-# These tiles need more shared memory than sm_86 and sm_89 have, and halve the number of CTA barriers.
+# Tiles with k=64 need more shared memory than sm_86 and sm_89 have; the kernel executes half as many CTA barriers.
 DEEP = built("examples.ampere.gemm_highperf_ampere:build_gemm_highperf", k=64, stages=3)
 
 CASES = (

@@ -156,7 +156,7 @@ def training(shape: tuple[int, int, int, int], *, causal: bool) -> Case:
         baselines={name: Differentiate(Attend(causal, backend)) for name, backend in BACKENDS.items()},
         reference=ExactGradients(causal),
         tolerance=GRADIENT_TOLERANCE,
-        bytes=2 * (4 + 5 + 3) * elements,  # arrays moved: Q, K, V, O; Q, K, V, O, dO; dQ, dK, dV
+        bytes=2 * (4 + 5 + 3) * elements,  # forward: Q, K, V, O; backward: reads Q, K, V, O, dO, writes dQ, dK, dV
         flops=14 * batch * heads * length * length * head_dim // (1 + causal),
         small=normal(*sizes((1, 70, 2, head_dim), 1, 4), dtype="bfloat16"),
         capability=HOPPER,

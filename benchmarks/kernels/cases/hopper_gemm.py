@@ -80,7 +80,7 @@ def fp8(size: int) -> Case:
         make=Scaled(size, size, size),
         baselines={"cuBLAS": scaled_mm},
         reference=scaled_reference,
-        tolerance=2.0**-7,  # includes the tensor cores' truncation over 128 terms
+        tolerance=2.0**-7,  # allows for the tensor cores' truncation in sums of 128 terms
         bytes=matmul_bytes(size, size, size, 1, 2),
         flops=2 * size**3,
         small=Scaled(70, 72, 144),

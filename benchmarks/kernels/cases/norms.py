@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 EPS = 1e-6
 BYTES = {"float32": 4, "bfloat16": 2}
-TOLERANCE = {"float32": 2e-6, "bfloat16": 2**-8}  # bf16: the result's rounding to 8 significant bits
+TOLERANCE = {"float32": 2e-6, "bfloat16": 2**-8}  # bf16 results are rounded to 8 significant bits
 TYPES = {"float32": "f32", "bfloat16": "bf16"}
 
 

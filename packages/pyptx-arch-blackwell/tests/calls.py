@@ -57,7 +57,7 @@ class Bench:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call: name, function, number of emitted instructions, required targets and PTX version, and cta_groups."""
+    """One call: name, function, number of emitted instructions, required targets and PTX version, valid cta_group."""
 
     name: str
     run: Callable[[Bench], object]
@@ -337,7 +337,7 @@ def held(bench: Bench, **words: Any) -> None:
 
 
 def calls() -> list[Call]:
-    """Return all calls of this module."""
+    """Return every `ptx` call that this Python module describes."""
     return [*products(), *options(), *deep(), *tiles(), *moves(), *allocations()]
 
 

@@ -187,13 +187,13 @@ class Bench:
         return hidden
 
     def _scale(self, it: Product, operands: list[str]) -> tuple[Array, Array]:
-        """Put scale factors into tensor memory: A's split by CTA, B's in each CTA; return values, `[rows, parts]`."""
+        """Put scale factors into tensor memory: A's split by CTA, B's in both CTAs; return `[rows, parts of K]`."""
         assert it.scales is not None
         (a_codes, a_factors), (b_codes, b_factors) = scales(it, self.rng, it.m), scales(it, self.rng, it.n)
         first, rows = [self.take(SCALE_COLUMNS), self.take(SCALE_COLUMNS)], it.m // it.blocks
         for block, memory in enumerate(self._memory):
             put_scales(memory, a_codes[block * rows : (block + 1) * rows], first[0], it.scales.ids[0])
-            # Layout B: lanes 0-63 hold the first half of D's columns.
+            # The manual's layout B: lanes 0-63 hold the first half of D's columns.
             halves = 2 if (it.m, it.blocks) == (128, 2) else 1
             put_scales(memory, b_codes, first[1], it.scales.ids[1], halves)
         operands += [self.issue.at(column) for column in first]

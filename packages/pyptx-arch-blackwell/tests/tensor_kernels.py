@@ -72,7 +72,7 @@ class Issue:
         return f"[{name}]"
 
     def emit(self, *lines: str) -> None:
-        """Append instructions to the thread's program."""
+        """Append PTX lines to the instructions of the one issuing thread."""
         self.lines += lines
 
     def _register(self, width: int, bits: int) -> str:
@@ -83,7 +83,7 @@ class Issue:
 
     @property
     def text(self) -> str:
-        """PTX of the thread: loads of the constants, then the instructions."""
+        """PTX of the one issuing thread: loads of the constants, then the appended instructions."""
         return "\n".join((*self.setup, *self.lines))
 
 
@@ -209,7 +209,7 @@ def launch(
     everyone: str = "",
     **options: Any,
 ) -> tuple[Array, Result]:
-    """Run the kernel; return tensor memory after the run. Code in `everyone` may write `results`."""
+    """Run the kernel; return tensor memory after the run. PTX `everyone`, of all threads, may write `results`."""
     blocks, _, columns = memory.shape
     unit = LANES * _CHUNK
     given = np.zeros((blocks, unit), np.uint8) if shared is None else shared

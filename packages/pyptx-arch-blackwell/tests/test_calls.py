@@ -84,7 +84,7 @@ def test_what_is_taken_for_a_family_ptxas_takes(target: str, group: int, tmp_pat
 
 @pytest.mark.parametrize("target", [*TARGETS, *FAMILIES])
 def test_what_is_refused_on_a_target_ptxas_refuses_there(target: str, tmp_path: Path) -> None:
-    """On each target, ptxas rejects the same kinds and options as the calls, except K = 96 in idesc."""
+    """On each target, ptxas rejects the same kinds and options as `ptx` calls, except K = 96 in idesc."""
     ours = [call for call in CALLS if 1 in call.groups]
     refused = {fault.partition(": refused")[0] for fault in trace(ours, target, ASKED, 1)[1]}
     foreign = {call.name.rstrip("0123456789x "): call for call in ours if call.name in refused and call.on != DEEP}

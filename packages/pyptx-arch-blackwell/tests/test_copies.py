@@ -106,7 +106,7 @@ def test_elements_are_taken_out_of_what_is_packed(name: str, bits: int, shift: i
 
 
 def test_a_shift_moves_all_lanes_but_the_last() -> None:
-    # The implicit shape of tcgen05.shift is 31x256b. A tcgen05.cp.4x256b at lane 31 fills the lanes that it skips.
+    # The implicit shape of tcgen05.shift is 31x256b. A tcgen05.cp.4x256b at lane 31 fills the lanes that a shift skips.
     assert (SHIFT_LANES, 32 * SHIFT_COLUMNS) == (31, 256)
     assert [shifted_from(lane) for lane in range(31)] == list(range(1, 32))
     assert [31 + COPIES["4x256b", ""].lanes(row)[0] for row in range(4)] == [31, 63, 95, 127]

@@ -214,7 +214,7 @@ def test_a_block_that_waits_in_vain_behind_the_first_cluster_that_it_takes_is_fo
 
 @pytest.mark.parametrize("options", SCHEDULES[:4], ids=str)
 def test_the_block_may_be_read_before_it_is_known_that_there_is_one(options: dict[str, Any]) -> None:
-    """A failed response's CTA index may be read, as by compilers' code, if the kernel does not use the index."""
+    """The CTA index of a failed try_cancel may be read, as in compiled code, if the kernel does not use the index."""
     body = PERSISTENT.replace(f"@!%p3 bra DONE;\n{FIRST}", f"{FIRST}\n@!%p3 bra DONE;")
     assert body != PERSISTENT
     assert launch(body, **options)[0].findings == ()

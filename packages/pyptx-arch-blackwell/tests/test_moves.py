@@ -42,7 +42,7 @@ def evaluate(modes: Modes, number: int) -> int:
 
 
 def cell(shape: str, repeats: int, thread: int, bit: int) -> tuple[int, int]:
-    """Return the lane of a bit offset, and the bit within the lane."""
+    """Return the tensor memory lane of register bit `bit` of a thread, and the bit offset within the lane."""
     threads, values = MODES[shape](repeats)
     wide = 32 * repeats * SHAPES[shape].columns * SHAPES[shape].accesses
     return divmod(evaluate(threads, thread) + evaluate(values, bit), wide)

@@ -48,7 +48,7 @@ def test_elements_without_gaps_follow_each_other() -> None:
 
 @pytest.mark.parametrize(("element", "shift"), [("e2m1", 2), ("e2m3", 0), ("e3m2", 0)])
 def test_in_tensor_memory_small_elements_have_a_byte_each(element: str, shift: int) -> None:
-    """Manual, for mma.sync of these kinds: e2m1 is in the central 4 bits of its byte, e3m2 and e2m3 in the lower 6."""
+    """Manual, for mma.sync of (mx)f8f6f4: e2m1 is in the central 4 bits of its byte, e3m2 and e2m3 in the lower 6."""
     packing = in_tensor_memory("mxf8f6f4", element)
     assert packing is CONTAINERS[BITS[element]]
     assert [packing.bit(k) for k in range(32)] == [8 * k + shift for k in range(32)]

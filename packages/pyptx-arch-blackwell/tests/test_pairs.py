@@ -130,7 +130,7 @@ BEGUN, ENDED = SYNC + ALLOCATE + RELINQUISH, SYNC + FREE
 
 @dataclass(frozen=True)
 class Case:
-    """PTX of a kernel's start and end (allocation, synchronization), and the rule of the expected finding, if any."""
+    """PTX of a kernel's start and end (allocation, synchronization), and the name of the expected finding's rule."""
 
     name: str
     begin: str = BEGUN
@@ -161,7 +161,7 @@ def kernel(begin: str, end: str) -> Module:
 
 
 def multiply(case: Case, **schedule: Any) -> tuple[bool, tuple[Finding, ...]]:
-    """Run the kernel; return whether D is right, and the rules of the findings."""
+    """Run the kernel; return whether D is right, and the simulator's findings."""
     rng = np.random.default_rng(2)
     a, b = (rng.integers(-8, 8, (rows, 16)).astype(np.float16) for rows in (256, 16))
     halves = b.reshape(2, 8, 2, 8).swapaxes(1, 2)  # per CTA: two 8 x 8 core matrices, one for each half of K

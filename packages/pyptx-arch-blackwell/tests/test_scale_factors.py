@@ -82,7 +82,7 @@ def test_factors_of_b_lie_as_the_layout_algebra_says(
     factors = scale_factors("b", kind, vector, m=m, n=n, k=k, group=group, identifier=start)
     groups = 8 if n > 128 else 4
     for row, chunk in product(range(n), range(count)):
-        if (m, group) == (128, 2):  # layout B: the second half of D's columns is in lanes 64-127
+        if (m, group) == (128, 2):  # manual's layout B: the second half of D's columns is in lanes 64-127
             inside, copies, base = row % (n // 2), [(2, 32)], row // (n // 2) * 64
         else:
             inside, copies, base = row, [(4, 32)], 0
@@ -115,7 +115,7 @@ def test_no_two_factors_share_a_byte_and_the_columns_read_are_theirs(
 
 
 def test_six_factors_run_into_the_next_group_of_columns() -> None:
-    """CUTLASS: 24 scale factors of K = 384, 4 MMAs of K = 96; the second MMA begins at byte 2 of the second group."""
+    """CUTLASS: 24 scale factors of K = 384, 4 MMAs of K = 96; MMA 2 begins at byte 2 of the second column group."""
     first, second = (
         scale_factors("a", "mxf4nvf4", "block16", m=128, n=256, k=96, identifier=start) for start in (0, 2)
     )

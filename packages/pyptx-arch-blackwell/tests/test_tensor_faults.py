@@ -104,7 +104,7 @@ def test_a_pipeline_that_two_threads_feed_takes_a_fence_of_each(schedule: dict[s
         (before, after): [
             (each.severity, "before" in (each.help or ""))
             for each in found(*relay(before=before, after=after), **schedule)
-            if each.rule == "missing-tcgen05-fence"  # other findings: no commit by thread 0
+            if each.rule == "missing-tcgen05-fence"  # not the findings that thread 0 never commits
         ]
         for before in (False, True)
         for after in (False, True)
@@ -202,7 +202,7 @@ def test_an_instruction_for_a_pair_is_refused_in_a_block_alone() -> None:
         (("fill", "use", "lastuse"), ("%rd11",) * 3, []),
         (("fill", "lastuse", "lastuse"), ("%rd11",) * 3, ["tcgen05-collector"]),
         (("fill", "", "use"), ("%rd11",) * 3, ["tcgen05-collector"]),
-        (("fill", "use", "use"), ("%rd11", "%rd10", "%rd11"), []),  # reuse of A's buffer permits another B
+        (("fill", "use", "use"), ("%rd11", "%rd10", "%rd11"), []),  # .collector::a::use permits another B
         (("use", "", ""), ("%rd11",) * 3, ["tcgen05-collector"]),
     ],
 )
@@ -235,7 +235,7 @@ def relaxed(barrier: str) -> str:
 
 
 def handed(first: tuple[str, ...], second: tuple[str, ...], **options: Any) -> set[str]:
-    """Return the rules of findings, except notes, for operations of thread 0 or its warp, then of thread 32."""
+    """Run `first` in thread 0 or its warp, then `second` in thread 32; return the rule names of errors and warnings."""
     acts = ("@!%p1 bra LAST;", *second, "LAST:", wait("done"), "bar.sync 0;", FREE)
     return {each.rule for each in found(OWN, *first, *acts, **options) if each.severity != "note"}
 
@@ -251,7 +251,7 @@ def test_a_load_comes_before_a_product_by_relaxed_synchronization_between_fences
     assert handed((*load, *first[::-1]), (*second, *work), **schedule) == {"early-reuse"}
     assert handed((*load, *first), (second[0], *work), **schedule) == {"early-reuse"}
     assert handed((*load, *first), (*second[::-1], *work), **schedule) == {"early-reuse"}
-    # The mbarrier wait acquires, so a missing tcgen05 fence is only a note.
+    # The mbarrier wait acquires, so the finding for a missing tcgen05 fence has only severity note.
     assert handed((*load, *first), (wait("ready"), *work), **schedule) == set()
     releasing = ARRIVE.replace(".relaxed", ".release")
     assert handed((*load, "@%p0 " + releasing), (*second, *work), **schedule) == set()
@@ -274,7 +274,7 @@ def test_a_pipeline_goes_on_in_another_thread_behind_relaxed_synchronization(sch
     """MMAs of different threads in one pipeline need both tcgen05 fences, but no wait for the first MMA."""
     first, second = ("@%p0 " + BEFORE, "@%p0 " + ARRIVE), (relaxed("ready"), AFTER, multiply("!%p3"), COMMIT)
     work = "@%p0 " + multiply()
-    alone = {"unfinished-tcgen05"}  # expected in each run: thread 0 never commits its MMA
+    alone = {"unfinished-tcgen05"}  # in each run, since thread 0 never commits its MMA
     assert handed((work, *first), second, **schedule) == alone
     assert handed((work, first[1]), second, **schedule) == alone | {"read-before-wait"}
     assert handed((work, *first), (second[0], *second[2:]), **schedule) == alone | {"read-before-wait"}
@@ -284,7 +284,7 @@ def test_a_pipeline_goes_on_in_another_thread_behind_relaxed_synchronization(sch
 def test_fences_of_tensor_memory_order_no_other(schedule: dict[str, Any]) -> None:
     """tcgen05 fences do not order shared memory: ld.shared races with st.shared."""
     send = "bar.sync 0;\n@%p0 st.shared.u32 [columns], %r1;"
-    # The branch to trap uses the loaded word: a race with an unused load would be a note.
+    # The branch to trap uses the loaded word: a race with an unused load would have only severity note.
     receive = "ld.shared.u32 %r13, [columns];\nsetp.eq.u32 %p5, %r13, 77;\n@%p5 trap;"
     first, second = ("@%p0 " + BEFORE, "@%p0 " + ARRIVE), (relaxed("ready"), AFTER, receive, multiply(), COMMIT)
     assert handed((send, *first), second, **schedule) == {"shared-race"}

@@ -14,12 +14,12 @@ RNG = np.random.default_rng(0)
 
 
 def words_of(block: int, lanes: range, columns: range) -> np.ndarray:
-    """Return the arena word offsets of a rectangle of tensor memory."""
+    """Return the indices, in the array of all tensor memory, of the words of a rectangle of lanes and columns."""
     return ((block * LANES + np.array(lanes)[:, None]) * COLUMNS + np.array(columns)).reshape(-1)
 
 
 def told(offsets: np.ndarray, size: int) -> list[int]:
-    """Return the sorted arena offsets of all words in the runs of places."""
+    """Return the sorted byte offsets of all words in runs of `size` bytes that start at `offsets`."""
     return sorted((offsets[:, None] + np.arange(0, size, WORD)).reshape(-1).tolist())
 
 

@@ -22,7 +22,7 @@ HOPPER = "sm_90"
 WARPGROUPS = "sm_90a"
 BLACKWELL = "sm_100"
 DATACENTER = "sm_100f"
-REGISTERS, MAPS = "setmaxnreg", "tensormap"  # features with several targets, listed in TARGETS
+REGISTERS, MAPS = "setmaxnreg", "tensormap"  # instructions with several targets: keys of TARGETS
 TARGETS = dict.fromkeys((REGISTERS, MAPS), ("sm_90a", "sm_100a", "sm_103a", "sm_120a"))
 
 
@@ -515,7 +515,7 @@ def mbarriers() -> Iterator[Call]:
 
 
 def calls() -> tuple[Call, ...]:
-    """Return all calls of this module."""
+    """Return every `ptx` call that this Python module describes."""
     return (
         *products(),
         *descriptors(),

@@ -153,7 +153,7 @@ setp.eq.u32 %p2, %r7, 0;
         (
             "barrier.cluster.arrive.relaxed;",
             {"cluster-cta-not-started", "cluster-cta-exited"},
-        ),  # the cluster barrier at the end of the kernel is missing too
+        ),  # two rules: the kernel also has no cluster barrier at its end
         ("barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;", set()),
         (FLAGS, set()),
     ],

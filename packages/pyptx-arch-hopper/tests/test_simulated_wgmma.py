@@ -271,7 +271,7 @@ def expected(case: Case, a: Array, b: Array, old: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class Problem:
-    """Arguments of a case's kernel, expected D, and its error bound."""
+    """Kernel arguments for one MMA with random operands, the expected D, and its error bound."""
 
     given: tuple[Array, ...]
     total: Array
@@ -279,7 +279,7 @@ class Problem:
 
 
 def problem_of(case: Case, seed: int) -> Problem:
-    """Return random operands of a case as kernel arguments, and the expected D."""
+    """Return random operands of the MMA `case` as kernel arguments, and the expected D."""
     rng = np.random.default_rng(seed)
     b = values(rng, case.form.b, (case.columns, case.depth))
     metadata: Array = np.zeros(128, np.uint32)
@@ -311,12 +311,12 @@ def cut_off(case: Case, problem: Problem) -> float:
     """Return the additional error bound for the bits that tensor cores truncate."""
     if case.form.d == "s32":
         return 0.0
-    coarse = 2.0**-12 if from_name(case.form.a).bits == 8 else 2.0**-22  # last bit kept, relative to the largest term
+    coarse = 2.0**-12 if from_name(case.form.a).bits == 8 else 2.0**-22  # last bit of a sum, relative to largest term
     return float(coarse * (2 * case.depth * np.abs(problem.total).max() + 8 * case.depth))
 
 
 def run(case: Case, seed: int, **options: object) -> tuple[Array, Problem]:
-    """Run a case on random matrices; return D, and the `Problem` with the expected D."""
+    """Run the MMA `case` on random matrices; return D, and the `Problem` with the expected D."""
     problem = problem_of(case, seed)
     result = kernel_of(case).simulate(*problem.given, checks="all", **options)
     assert not result.findings, str(result.findings[0])

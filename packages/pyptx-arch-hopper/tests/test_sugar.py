@@ -244,7 +244,7 @@ WAIT_OF_CUDA = (  # mbarrier wait loop as in a C++ function's inline assembly
 
 
 def test_a_ring_comes_before_a_function_that_says_no_less() -> None:
-    """Two rings get separate names if their waits alternate and are followed by different instructions."""
+    """Two mbarrier rings get separate names if their waits alternate and are followed by different instructions."""
     waits = "\n\t".join(
         f"shl.b32 %w{at}, %r1, 3;\n\tadd.s32 %w{at + 1}, %r2, %w{at};\n\t"
         f"add.s32 %w{at + 2}, %w{at + 1}, {1024 + 64 * (number % 2)};\n\t"

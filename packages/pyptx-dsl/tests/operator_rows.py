@@ -299,8 +299,8 @@ SECTIONS = (
         "Shared memory",
         "A shared array with an index for each dimension is an element, which can be read and written: `line[i]`, "
         "`tile[row, column]`. With fewer indices, a shared array is the address of the selected part: "
-        "`tile[stage]`. `line.address(i)` is the address of an element; `[i]` of an array of mbarriers is always "
-        "one of the mbarriers. In the table, `line` has 32 elements of f32, `tile` 4 x 64.",
+        "`tile[stage]`. `line.address(i)` is the address of an element; element `[i]` of an array of mbarriers is an "
+        "mbarrier. In the table, `line` has 32 elements of f32, `tile` 4 x 64.",
         (
             Row("x + line[3]", "ld.shared.f32 %f0, [line+12]; add.rn.f32 %f1, %x, %f0"),
             Row("line[-1] = x", "st.shared.f32 [line+124], %x"),

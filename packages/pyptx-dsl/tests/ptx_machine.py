@@ -35,7 +35,7 @@ ARITHMETIC: dict[str, Callable[[int, int], int]] = {
 
 
 class Machine:
-    """State of the interpreter: registers, a log of stored values, and the number of branches taken."""
+    """State of a PTX interpreter: registers, a log of stored values, and the number of branches taken."""
 
     def __init__(self, limit: int = 5_000) -> None:
         self.registers: dict[str, int] = {}

@@ -55,7 +55,7 @@ def test_a_trace_is_freed_without_the_garbage_collector(
         left = gc.collect()
     finally:
         gc.enable()
-    assert left < 50  # the number of objects left does not grow with the statements
+    assert left < 50  # garbage objects of a trace: a number that does not grow with its statements
 
 
 YOUNG = """

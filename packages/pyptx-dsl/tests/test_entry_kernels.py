@@ -1,4 +1,4 @@
-"""Module kernels called with arrays: the caller's description of the parameters, and errors for a wrong one."""
+"""Module kernels called with arrays: the caller's description of the parameters, and errors for a wrong description."""
 
 from __future__ import annotations
 

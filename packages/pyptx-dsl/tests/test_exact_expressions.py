@@ -350,26 +350,26 @@ def test_a_spelling_of_another_instruction_than_the_assigned_one_is_an_error_at_
     def body(b: Banks) -> None:
         with ptx.expr(temps=(b.r[6],)):
             ptx.formatted(text=spelling)
-            b.r[0] = b.r[1] + b.r[2]  # the culprit
+            b.r[0] = b.r[1] + b.r[2]  # error here
 
     with pytest.raises(SpellingError, match="the source text") as caught:
         traced(body)
-    assert "# the culprit" in str(caught.value)
+    assert "# error here" in str(caught.value)
 
 
 def test_a_spelling_that_a_temporary_s_instruction_has_not_is_an_error_at_its_line() -> None:
     def body(b: Banks) -> None:
         with ptx.expr(temps=(b.r[6],)):
             ptx.formatted(text="add.u32 %r5, %r1, %r2;")
-            b.r[1] + b.r[2]  # the culprit
+            b.r[1] + b.r[2]  # error here
 
     with pytest.raises(SpellingError, match="another statement") as caught:
         traced(body)
-    assert "# the culprit" in str(caught.value)
+    assert "# error here" in str(caught.value)
 
 
 def widened(b: Banks) -> None:
-    b.rd[3] = b.r[1] + b.r[2]  # 32-bit add into a 64-bit register: not in the table
+    b.rd[3] = b.r[1] + b.r[2]  # PTX has no 32-bit add with a 64-bit destination
 
 
 def test_what_is_assigned_is_judged_where_instructions_are() -> None:

@@ -69,11 +69,11 @@ def test_what_ptxas_refuses_is_an_error_at_the_python_line() -> None:
     @kernel
     def k() -> None:
         reg.scalar(u32, init=1)
-        active().append(Instruction(opcode=("mov", "u32"), operands=(Register("%r0"), Symbol("nobody"))))  # the culprit
+        active().append(Instruction(opcode=("mov", "u32"), operands=(Register("%r0"), Symbol("nobody"))))  # error here
 
     with pytest.raises(AssemblyFailed, match="nobody") as caught:
         k.cubin()
-    assert "# the culprit" in str(caught.value)
+    assert "# error here" in str(caught.value)
     assert "test_inspection.py" in str(caught.value)
 
 
@@ -90,7 +90,7 @@ def test_advice_of_ptxas_is_a_warning_at_the_users_file() -> None:
 
 
 def test_ptxas_takes_every_operator() -> None:
-    """One kernel per row of `ROWS` would take minutes, so the rows are `{ }` scopes of one kernel."""
+    """One kernel per row (operator) of `ROWS` would take minutes, so the rows are `{ }` scopes of one kernel."""
 
     @kernel
     def every_row() -> None:

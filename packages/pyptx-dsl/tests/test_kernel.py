@@ -244,10 +244,10 @@ DECLARATIONS: list[tuple[str, Callable[[], object], type[Exception], str]] = [
     ("raw pair", lambda: kernel(raw_params=["u32"]), SpecError, "pair"),  # type: ignore[call-overload]  # a mistake on purpose
     ("raw twice", lambda: kernel(raw_params=[("u32", "n"), ("u32", "n")]), SpecError, "twice"),
     ("directive", lambda: kernel(raw_directives=[("maxntid", (1.5,))]), SpecError, "maxntid"),
-    ("directives not in a list", lambda: kernel(raw_directives=3), SpecError, "raw_directives"),
+    ("raw_directives= is a number", lambda: kernel(raw_directives=3), SpecError, "raw_directives"),
     ("an invalid reqntid", lambda: kernel(reqntid="x"), LaunchError, "reqntid"),
-    ("raw parameters not in a list", lambda: kernel(raw_params=3), SpecError, "raw_params"),
-    ("symbol that is a number", lambda: kernel(extern_smem=3), SpecError, "extern_smem"),
+    ("raw_params= is a number", lambda: kernel(raw_params=3), SpecError, "raw_params"),
+    ("extern_smem= is a number", lambda: kernel(extern_smem=3), SpecError, "extern_smem"),
     ("no target", lambda: kernel(arch=None), ArchError, "arch"),
 ]  # fmt: skip
 
@@ -444,7 +444,7 @@ def test_a_persistent_kernel_has_as_many_blocks_as_a_device_has_room_for() -> No
     assert on(132, 10_000) == (10_000, 1, 1)
     assert [on(132, blocks, persistent=1)[0] for blocks in (1, 131, 132, 133)] == [1, 131, 132, 132]
     assert on(78, 10_000, persistent=3) == (234, 1, 1)
-    assert on(132, 10_000, persistent=1, cluster=8) == (128, 1, 1)  # clusters of 8 leave 4 SMs without a CTA
+    assert on(132, 10_000, persistent=1, cluster=8) == (128, 1, 1)  # clusters of 8 CTAs leave 4 of 132 SMs empty
     assert on(1, 10_000, persistent=1, cluster=2) == (2, 1, 1)
     with pytest.raises(LaunchError, match=r"got grid=\(2, 3, 1\)"):
         kernel(grid=(2, 3), persistent=1)(k)

@@ -20,7 +20,7 @@ LLVM = "$L__BB{function}_{block}"
 
 
 def written(body: Callable[[RegArray, RegArray], None], labels: str = LLVM, functions: int = 0) -> list[str]:
-    """Return a body's statements, without `.reg`, in a module in which `functions` functions precede the body's."""
+    """Return a function body's statements, without `.reg`; `functions` other functions precede it in the module."""
     m = module(version=(8, 7), target="sm_90a", labels=labels)
     for number in range(functions):
         m.func(f"other{number}", [])(ptx.ret)

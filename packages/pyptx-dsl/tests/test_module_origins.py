@@ -44,7 +44,7 @@ def test_what_ptxas_refuses_of_a_body_is_an_error_at_the_line_that_wrote_it() ->
 
     def culprit(r: reg.RegArray) -> None:
         ptx.formatted(leading="\n\n\n\t", unchecked=True)
-        ptx.inst.mov.u32(r[0], "nobody")  # the culprit
+        ptx.inst.mov.u32(r[0], "nobody")  # error here
 
     @m.entry("k", [m.param("a", u32), m.param("b", u32)], maxntid=(128,))
     def k() -> None:
@@ -58,7 +58,7 @@ def test_what_ptxas_refuses_of_a_body_is_an_error_at_the_line_that_wrote_it() ->
     with pytest.raises(AssemblyFailed, match="nobody") as caught:
         m.cubin()
     told = str(caught.value)
-    assert "# the culprit" in told
+    assert "# error here" in told
     assert "culprit(r)" in told
     assert f"line {m.ptx().split('nobody')[0].count(chr(10)) + 1} of m.ptx()" in told
 
@@ -66,7 +66,7 @@ def test_what_ptxas_refuses_of_a_body_is_an_error_at_the_line_that_wrote_it() ->
 @pytest.mark.ptxas
 def test_what_ptxas_refuses_of_a_statement_of_the_module_is_an_error_at_its_line() -> None:
     m = scaled()
-    m.alias("other", "missing")  # the culprit
+    m.alias("other", "missing")  # error here
     with pytest.raises(AssemblyFailed, match="missing") as caught:
         m.cubin()
     assert 'm.alias("other", "missing")' in str(caught.value)

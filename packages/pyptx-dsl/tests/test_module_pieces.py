@@ -67,7 +67,7 @@ def test_an_error_is_told_at_its_line(times: int) -> None:
     lines = "    a\n" * times
     with pytest.raises(ZeroDivisionError) as caught:
         text_body(made(f'{HEAD}{lines}    1 / 0\n"""')["f"])("b", "c")
-    assert (caught.traceback[-1].lineno, str(caught.traceback[-1].path)) == (3 + times, "<f>")  # `lineno` counts from 0
+    assert (caught.traceback[-1].lineno, str(caught.traceback[-1].path)) == (3 + times, "<f>")  # pytest counts from 0
     with pytest.raises(SyntaxError) as wrong:
         text_body(made(f'{HEAD}{lines}    add r1\n"""')["f"])("b", "c")
     assert (wrong.value.lineno, wrong.value.filename) == (4 + times, "<f>")

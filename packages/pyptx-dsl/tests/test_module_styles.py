@@ -20,7 +20,7 @@ WIDE = Style(trivia={"*": " ", "^ *": ""}, gaps={"Instruction": {"opcode %": "  
 
 
 def everything() -> ModuleBuilder:
-    """Return a module with every kind of position that has whitespace."""
+    """Return a module with each kind of statement and block that a style separates by whitespace."""
     m = module(version=(8, 7), target="sm_90a")
     m.file(1, "a.cu")
     lut = m.global_("lut", u32, 4, align=16)

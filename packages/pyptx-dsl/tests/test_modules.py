@@ -377,11 +377,11 @@ def test_what_the_table_refuses_can_be_written_unchecked() -> None:
         r = reg.bank("%r", s32, 3)
         ptx.formatted(unchecked=True)
         ptx.inst.add.f32(*r)
-        ptx.inst.add.f32(*r)  # the culprit
+        ptx.inst.add.f32(*r)  # error here
 
     with pytest.raises(InstructionUseError):
         body(wrong)
-    with pytest.raises(InstructionUseError, match="the culprit"):
+    with pytest.raises(InstructionUseError, match="error here"):
         body(once)
     assert "add.f32 %r0, %r1, %r2;" in body(wrong, unchecked=True)
     assert fresh("sm_20", unchecked=True).ptx() == ".version 8.7\n.target sm_20\n.address_size 64\n"
@@ -443,37 +443,37 @@ def test_one_declaration_of_a_body_can_be_written_unchecked() -> None:
 
 def twice_in_a_scope() -> None:
     reg.bank("%r", b32, 4)
-    reg.declare(b32, "%r3")  # <-
+    reg.declare(b32, "%r3")  # error here
 
 
 def after_the_traces_own() -> None:
     reg.scalar(u32, init=1)
-    reg.bank("%r", b32, 4)  # <-
+    reg.bank("%r", b32, 4)  # error here
 
 
 def by_that_name() -> None:
     reg.bank("%r", b32, 4)
-    reg.scalar(u32, name="%r3")  # <-
+    reg.scalar(u32, name="%r3")  # error here
 
 
 def behind_its_scope() -> None:
     with ptx.scope():
         r = reg.bank("%r", b32, 1)
-    ptx.inst.mov.u32(r[0], 1)  # <-
+    ptx.inst.mov.u32(r[0], 1)  # error here
 
 
 def below_another() -> None:
     r = reg.bank("%r", b32, 1)
     with ptx.scope():
         reg.bank("%r", b32, 1)
-        ptx.inst.mov.u32(r[0], 1)  # <-
+        ptx.inst.mov.u32(r[0], 1)  # error here
 
 
 def below_another_large_one() -> None:
     r = reg.bank("%r", b32, LARGE)
     with ptx.scope():
         reg.bank("%r1", b32, LARGE)
-        ptx.inst.mov.u32(r[12], 1)  # <-
+        ptx.inst.mov.u32(r[12], 1)  # error here
 
 
 def below_a_member_of_a_large_one() -> None:
@@ -481,59 +481,59 @@ def below_a_member_of_a_large_one() -> None:
     with ptx.scope():
         reg.declare(b32, "%r9")
         ptx.inst.mov.u32(r[8], 1)
-        ptx.inst.mov.u32(r[9], 1)  # <-
+        ptx.inst.mov.u32(r[9], 1)  # error here
 
 
 def behind_the_scope_of_a_large_one() -> None:
     with ptx.scope():
         r = reg.bank("%r", b32, LARGE)
-    ptx.inst.mov.u32(r[1], 1)  # <-
+    ptx.inst.mov.u32(r[1], 1)  # error here
 
 
 def in_a_large_one() -> None:
     reg.bank("%r", b32, LARGE)
-    reg.declare(b32, "%r05", f"%r{LARGE}", f"%r{LARGE - 1}")  # <-
+    reg.declare(b32, "%r05", f"%r{LARGE}", f"%r{LARGE - 1}")  # error here
 
 
 def a_large_one_over_another() -> None:
     reg.bank("%r", b32, LARGE)
-    reg.bank("%r1", b32, LARGE)  # <-
+    reg.bank("%r1", b32, LARGE)  # error here
 
 
 def a_large_one_over_a_name() -> None:
     reg.declare(b32, "%r7")
-    reg.bank("%r", b32, LARGE)  # <-
+    reg.bank("%r", b32, LARGE)  # error here
 
 
 def operator_behind_its_scope() -> None:
     with ptx.scope():
         (r,) = reg.declare(u32, "%r")
-    _ = r + 1  # <-
+    _ = r + 1  # error here
 
 
 def another_statement() -> None:
     ptx.formatted(text="ret.uni;")
-    ptx.ret()  # <-
+    ptx.ret()  # error here
 
 
 def no_statement() -> None:
     ptx.formatted(text="ret")
-    ptx.ret()  # <-
+    ptx.ret()  # error here
 
 
 def two_deviations() -> None:
     ptx.formatted(leading=" ")
-    ptx.formatted(leading=" ")  # <-
+    ptx.formatted(leading=" ")  # error here
 
 
 def without_a_label() -> None:
-    ptx.callprototype()  # <-
+    ptx.callprototype()  # error here
 
 
 def closed_twice() -> None:
     with ptx.scope():
         pass
-    ptx.close_scope()  # <-
+    ptx.close_scope()  # error here
 
 
 @pytest.mark.parametrize(
@@ -578,7 +578,7 @@ def test_a_mistake_is_an_error_at_its_line(function: Callable[[], object], kind:
     with pytest.raises(kind, match=re.escape(message)) as caught:
         body(function)
     assert "test_modules.py" in str(caught.value)
-    assert "<lambda>" in str(caught.value) or "# <-" in str(caught.value)
+    assert "<lambda>" in str(caught.value) or "# error here" in str(caught.value)
 
 
 def test_an_open_scope_is_an_error_at_the_end() -> None:
@@ -647,10 +647,10 @@ def test_a_mistake_in_a_module_is_an_error(
 
 def test_a_header_needs_a_body() -> None:
     m = fresh()
-    m.entry("forgotten")  # the culprit
+    m.entry("forgotten")  # error here
     with pytest.raises(ControlFlowError, match="'forgotten' has a header but no body") as caught:
         m.ptx()
-    assert "the culprit" in str(caught.value)
+    assert "error here" in str(caught.value)
 
 
 def test_sections_hold_data_alone() -> None:

@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 
 def helper(register: reg.Reg) -> reg.Reg:
-    return register + 1  # in the helper
+    return register + 1  # an addition
 
 
 @kernel
 def example() -> None:
-    first = reg.scalar(u32, init=1)  # first
-    offset = first * 4  # product
-    helper(offset)  # the call
+    first = reg.scalar(u32, init=1)  # the first register
+    offset = first * 4  # a multiplication
+    helper(offset)  # a helper call
     with active().scope():
-        active().emit(("bar", "sync"), (0,))  # inside
-    active().emit(("ret",))  # last
+        active().emit(("bar", "sync"), (0,))  # emitted without a `ptx` function
+    active().emit(("ret",))  # the last statement
 
 
 def origins(build: object) -> Iterator[tuple[str, list[str]]]:
@@ -47,11 +47,11 @@ def origins(build: object) -> Iterator[tuple[str, list[str]]]:
 
 def test_each_line_maps_to_the_python_that_wrote_it() -> None:
     found = dict(origins(example))
-    assert found["mov.u32 %r0, 1;"] == ["first = reg.scalar(u32, init=1)  # first"]
-    assert found["mul.lo.u32 %r1, %r0, 4;"] == ["offset = first * 4  # product"]
-    assert found["add.u32 %r2, %r1, 1;"] == ["return register + 1  # in the helper", "helper(offset)  # the call"]
-    assert found["bar.sync 0;"] == ['active().emit(("bar", "sync"), (0,))  # inside']
-    assert found["ret;"] == ['active().emit(("ret",))  # last']
+    assert found["mov.u32 %r0, 1;"] == ["first = reg.scalar(u32, init=1)  # the first register"]
+    assert found["mul.lo.u32 %r1, %r0, 4;"] == ["offset = first * 4  # a multiplication"]
+    assert found["add.u32 %r2, %r1, 1;"] == ["return register + 1  # an addition", "helper(offset)  # a helper call"]
+    assert found["bar.sync 0;"] == ['active().emit(("bar", "sync"), (0,))  # emitted without a `ptx` function']
+    assert found["ret;"] == ['active().emit(("ret",))  # the last statement']
 
 
 def test_lines_without_an_origin_are_the_declarations_and_the_header() -> None:
@@ -73,8 +73,8 @@ def test_lines_without_an_origin_are_the_declarations_and_the_header() -> None:
 
 def test_explain_shows_the_python_in_front_of_its_ptx() -> None:
     text = example.explain()
-    assert "helper(offset)  # the call\n\t//   test_origin.py" in text
-    assert text.index("# product") < text.index("mul.lo.u32") < text.index("# the call")
+    assert "helper(offset)  # a helper call\n\t//   test_origin.py" in text
+    assert text.index("# a multiplication") < text.index("mul.lo.u32") < text.index("# a helper call")
 
 
 def test_lineinfo_adds_loc_lines_with_inlined_helpers() -> None:

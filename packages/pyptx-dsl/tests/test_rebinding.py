@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
     from pyptx_dsl.registers.register import Reg
 
-MARK = "# <-"
+MARK = "# error here"
 
 
 def refused_a_sum() -> None:
     v = reg.scalar(f32, init=0.0)
     for _ in ptx.range_(10):
-        v = v + 1.0  # <-
+        v = v + 1.0  # error here
     ptx.ret()
 
 
 def refused_behind_an_if() -> None:
     v = reg.scalar(f32, init=0.0)
     with ptx.if_(v > 1.0):
-        v = v * 2.0  # <-
+        v = v * 2.0  # error here
     ptx.mov(f32, reg.scalar(f32), v)
 
 
@@ -39,7 +39,7 @@ def refused_in_two_arms() -> None:
     with ptx.if_(v > 1.0):
         t = v + 1.0
     with ptx.else_():
-        t = v - 1.0  # <-
+        t = v - 1.0  # error here
     ptx.mov(f32, v, t)
 
 
@@ -47,7 +47,7 @@ def refused_in_the_condition_of_while() -> None:
     i = reg.scalar(u32, init=0)
     j = reg.scalar(u32, init=1)
     with ptx.while_(lambda: i < 10):
-        i = j + 1  # <-
+        i = j + 1  # error here
     ptx.ret()
 
 
@@ -55,27 +55,27 @@ def refused_a_number() -> None:
     i, v = 0, reg.scalar(u32, init=0)
     with ptx.loop(pred=lambda: v < 10):
         v += i + 1
-        i += 1  # <-
+        i += 1  # error here
     ptx.ret()
 
 
 def refused_a_number_behind_an_if() -> None:
     n, v = 4, reg.scalar(u32, init=0)
     with ptx.if_(v == 0):
-        n = 8  # <-
+        n = 8  # error here
     v += n
 
 
 def refused_a_list() -> None:
     acc = [reg.scalar(f32, init=0.0) for _ in range(4)]
     for _ in ptx.range_(10):
-        acc = [x + 1.0 for x in acc]  # <-
+        acc = [x + 1.0 for x in acc]  # error here
     ptx.ret()
 
 
 def refused_an_element() -> None:
     acc = [reg.scalar(f32, init=0.0) for _ in range(4)]
-    for _ in ptx.range_(10):  # <-
+    for _ in ptx.range_(10):  # error here
         for j in range(4):
             acc[j] = acc[j] + 1.0
     ptx.ret()
@@ -83,7 +83,7 @@ def refused_an_element() -> None:
 
 def refused_a_value_of_a_dict() -> None:
     acc = {"sum": reg.scalar(f32, init=0.0)}
-    for _ in ptx.range_(10):  # <-
+    for _ in ptx.range_(10):  # error here
         acc["sum"] = acc["sum"] + 1.0
     ptx.ret()
 
@@ -102,7 +102,7 @@ class State:
 
 def refused_an_attribute() -> None:
     state = State()
-    for _ in ptx.range_(10):  # <-
+    for _ in ptx.range_(10):  # error here
         state.add()
     ptx.ret()
 
@@ -119,7 +119,7 @@ def accepted_an_attribute_that_no_turn_reads() -> None:
 def refused_a_swap() -> None:
     v, w = reg.scalar(f32, init=0.0), reg.scalar(f32, init=1.0)
     for _ in ptx.range_(10):
-        v, w = w, v  # <-
+        v, w = w, v  # error here
     ptx.mov(f32, v, w)
 
 
@@ -129,7 +129,7 @@ def refused_in_a_generators_loop() -> None:
 
     v = reg.scalar(f32, init=0.0)
     for _ in each(10):
-        v = v + 1.0  # <-
+        v = v + 1.0  # error here
     ptx.ret()
 
 
@@ -140,7 +140,7 @@ def refused_in_an_inner_function() -> None:
         nonlocal v
         v = v + 1.0
 
-    with ptx.loop(pred=v > 0.0):  # <-
+    with ptx.loop(pred=v > 0.0):  # error here
         body()
     ptx.ret()
 
@@ -152,7 +152,7 @@ def refused_in_kloop() -> None:
         nonlocal v
         v = v + 1.0
 
-    ptx.kloop(reg.scalar(u32, init=7), unroll=2, body=body)  # <-
+    ptx.kloop(reg.scalar(u32, init=7), unroll=2, body=body)  # error here
     ptx.ret()
 
 
@@ -160,13 +160,13 @@ def refused_in_an_if_of_a_loop() -> None:
     v = reg.scalar(f32, init=0.0)
     for i in ptx.range_(10):
         with ptx.if_(i == 3):
-            v = v + 1.0  # <-
+            v = v + 1.0  # error here
 
 
 def refused_the_last_of_a_loop_that_may_not_run() -> None:
     v = reg.scalar(u32, init=0)
     for i in ptx.range_(v):
-        v = i * 2  # <-
+        v = i * 2  # error here
     ptx.mov(u32, reg.scalar(u32), v)
 
 

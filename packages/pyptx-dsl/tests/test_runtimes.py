@@ -119,6 +119,6 @@ def test_runtimes_with_launchers_take_turns(monkeypatch: pytest.MonkeyPatch) -> 
     assert ways == [
         *("long words",),  # a framework's first call takes the slow path
         *("words", "long numbers"),
-        *("numbers", "words"),  # the latest launcher forwards other frameworks' arrays to the previous one
+        *("numbers", "words"),  # a framework's launcher forwards other arrays to the launcher before it
         *("numbers", "numbers"),
     ]

@@ -18,7 +18,7 @@ DEEP = row("copy.near.deep.b32 d, a", summary="Copy from the deep.")
 
 
 def written(**packages: tuple[InstructionRow, ...]) -> dict[str, str]:
-    """Return the stubs of the core's `ROWS` and of the given packages' rows."""
+    """Return the stubs of pyptx-dsl's `ROWS` and of the given packages' rows."""
     return write_stubs(by_stub({"pyptx_ir": OURS, **packages}))
 
 

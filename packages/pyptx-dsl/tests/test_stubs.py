@@ -53,7 +53,7 @@ STATES = list(all_states(ROOT, {}).values())
 
 @cache
 def counts(words: tuple[str, ...]) -> frozenset[int]:
-    """Return the numbers of operands that an opcode's rows allow."""
+    """Return the numbers of operands that the instruction table rows of an opcode allow."""
     ways = signatures(follow(words).accepted)
     return frozenset(
         count for way in ways for count in range(sum(not parameter.optional for parameter in way), len(way) + 1)
@@ -148,7 +148,7 @@ def test_the_stub_is_python_and_has_a_member_for_every_word() -> None:
 
 
 def in_stub(words: tuple[str, ...]) -> tuple[str, bool]:
-    """Look up an opcode in the stub, modifier by modifier; return the last one's docstring, and if it is callable."""
+    """Look up an opcode's tokens in the stub one by one; return the last token's docstring, and if it is callable."""
     what, told = "Instructions", ""
     for word in words:
         found: dict[str, tuple[str, str]] = {}

@@ -272,11 +272,11 @@ def test_a_branch_to_nowhere_is_found_when_the_trace_ends() -> None:
             trace.emit(("bra",), ("outside",))
             trace.emit(("bra",), ("inside",))
         trace.append(Label(name="outside"))
-        trace.emit(("bra",), ("inside",))  # the culprit
+        trace.emit(("bra",), ("inside",))  # error here
 
     with pytest.raises(UndefinedLabelError, match="inside") as caught:
         k.ptx()
-    assert "the culprit" in str(caught.value)
+    assert "error here" in str(caught.value)
 
 
 def test_scopes_nest_and_keep_order() -> None:

@@ -1,4 +1,4 @@
-"""Wrappers made from rows of the instruction table emit every form in that table."""
+"""Wrappers made from instruction table rows emit every form in the instruction table."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def before_hopper(body: str, version: str = "7.0", target: str = "sm_80") -> str
 
 
 BROKEN: tuple[Broken, ...] = (
-    # Syntax
+    # Faults of syntax
     Broken("add.s32 without its second operand", "syntax", entry("add.s32 %r1, «,» %r2;")),
     Broken("no semicolon", "syntax", entry("mov.b32 %r1, 1\n\t«mov.b32» %r2, 2;")),
     Broken("state space .reg before .entry", "syntax", f"{HEAD}.reg «.entry» k() {{ ret; }}\n"),
@@ -63,7 +63,7 @@ BROKEN: tuple[Broken, ...] = (
     Broken("a stray semicolon after an instruction", "empty-statement", entry("mov.b32 %r1, 1;«;»")),
     Broken("instructions after a function", "outside-function", entry("") + "«mov.b32» %r1, 1;\nret;\n"),
     Broken("an extra closing brace", "outside-function", entry("@%p1 bra L;\n\tL: }\n\t«mov.b32» %r1, 1;\n{")),
-    # The header
+    # Faults of the module header
     Broken("no version", "missing-version", "«.target» sm_90a\n.visible .entry k() { ret; }\n"),
     Broken("no target", "missing-target", "«.version» 9.0\n.visible .entry k() { ret; }\n"),
     Broken(
@@ -88,7 +88,7 @@ BROKEN: tuple[Broken, ...] = (
         "directive-conflict",
         entry("", head=".version 9.0\n.target sm_90a, texmode_unified, «texmode_independent»\n"),
     ),
-    # Directives
+    # Faults of directives
     Broken(
         ".explicitcluster on sm_89, which lacks clusters",
         "target",
@@ -241,11 +241,11 @@ BROKEN: tuple[Broken, ...] = (
         "redefined-label",
         f"{entry('')}.section .debug_info {{\nL:\n.b8 1\n«L»:\n.b8 2\n}}\n",
     ),
-    # Constant expressions
+    # Faults of constant expressions
     Broken("an operand that divides by zero", "operand-kind", entry("mov.b32 %r1, «1/0»;")),
     Broken("an array index of 1.5", "operand-kind", entry("ld.const.b32 %r1, «v[1.5]»;", above=".const .b32 v[4];\n")),
     Broken("a constant sum of float and integer", "operand-kind", entry("mov.f32 %f1, «1.5+1»;")),
-    # Initializers
+    # Faults of initializers
     *(
         Broken(
             f"an initializer: {declaration}",
@@ -272,7 +272,7 @@ BROKEN: tuple[Broken, ...] = (
             ".v2 .b32 «g» = {1}",
         )
     ),
-    # Names
+    # Faults of names
     Broken("an undeclared register", "undefined-register", entry("mov.b32 %r1, «%q1»;")),
     Broken("a register number beyond the declared range", "undefined-register", entry("mov.b32 %r1, «%r8»;")),
     Broken("a component of a scalar", "undefined-register", entry("mov.b32 %r1, «%r2.x»;")),
@@ -309,7 +309,7 @@ BROKEN: tuple[Broken, ...] = (
         entry(".reg .b128 %q; ld.const.u32 %r1, «values[%q]»;", above=VALUES),
     ),
     Broken("the lowest byte of a register as a source of mov", "operand-kind", entry("mov.b32 %r1, «%r2.b0»;")),
-    # Addresses
+    # Faults of addresses
     *(
         Broken(f"constant as an address: {name}", "operand-kind", entry(body))
         for name, body in (
@@ -403,7 +403,7 @@ BROKEN: tuple[Broken, ...] = (
     Broken("an unknown attribute", "directive-argument", entry("", above=".global .attribute(«.fast») .b32 g;\n")),
     Broken(".managed on .const", "directive-argument", entry("", above=".const .attribute(«.managed») .b32 g;\n")),
     Broken(".unified constant", "directive-argument", entry("", above=".const .attribute(«.unified»(1, 2)) .b32 g;\n")),
-    # Declarations
+    # Faults of declarations
     Broken("a register of type .bf16", "declaration", entry(".reg «.bf16» h;")),
     Broken("a variable of unknown type .b7", "declaration", entry("", above=".global «.b7» g;\n")),
     Broken("a .local variable of type .pred", "declaration", entry(".local «.pred» p;")),
@@ -533,7 +533,7 @@ BROKEN: tuple[Broken, ...] = (
     Broken("brx.idx with modifier .near", "modifier", entry("L: ts: .branchtargets L;\n\tbrx.idx«.near» %r1, ts;")),
     Broken("a .f32 component in an .s32 add", "operand-type", entry(".reg .v2 .f32 v;\n\tadd.s32 %r1, %r2, «v.x»;")),
     Broken("a call of two function names", "operand-count", entry("«call» f, f, ();", above=".func f() { ret; }\n")),
-    # Addresses
+    # Further faults of addresses
     Broken("a register as an address offset", "operand-kind", entry("ld.global.b32 %r1, «[%rd1+%rd2]»;")),
     Broken(
         "a variable added to %rd1", "operand-kind", entry("ld.global.b32 %r1, «[%rd1+g]»;", above=".global .b32 g;\n")
@@ -541,7 +541,7 @@ BROKEN: tuple[Broken, ...] = (
     Broken("a float as an address offset", "operand-kind", entry("ld.global.b32 %r1, «[%rd1+4.0]»;")),
     Broken("a minus sign in an address", "operand-kind", entry("ld.global.b32 %r1, «[%rd1-4]»;")),
     Broken("vector component as an address", "operand-kind", entry(".reg .v2 .b64 v;\n\tld.global.b32 %r1, «[v.x]»;")),
-    # Instructions
+    # Faults of instructions
     Broken("an unknown modifier", "modifier", entry("add«.f31» %f1, %f2, %f3;")),
     Broken("a rounding modifier on an integer add", "modifier", entry("add«.rm».s32 %r1, %r2, %r3;")),
     Broken("no rounding mode", "missing-modifier", entry("«fma.f32» %f1, %f2, %f3, %f4;")),

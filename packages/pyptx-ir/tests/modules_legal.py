@@ -5,7 +5,7 @@ from __future__ import annotations
 from .modules_broken import ARGUMENTS, HEAD, PAIR, entry, with_textures
 
 LEGAL: dict[str, str] = {
-    # Names
+    # Legal names
     "register that hides an outer register": entry("{ .reg .f32 %r<4>; mov.f32 %r1, 0f00000000; }\n\tmov.b32 %r1, 1;"),
     "an outer %r3 next to an inner range %r<2>": entry("{ .reg .b32 %r<2>; mov.b32 %r3, 1; }"),
     "leading zeros in register numbers": entry("mov.b32 %r01, 1;\n\tmov.b32 %r007, 1;"),
@@ -56,7 +56,7 @@ LEGAL: dict[str, str] = {
     "a .visible variable, then .extern": entry("", above=".visible .global .b32 g;\n.extern .global .b32 g;\n"),
     ".extern array, later given a size": entry("", above=".extern .global .b32 g[];\n.visible .global .b32 g[4];\n"),
     "a register at module level in PTX 2.3": ".version 2.3\n.target sm_20\n.reg .b32 x;\n.func f() { ret; }\n",
-    # Functions
+    # Legal functions
     "a function declared twice and defined": f"{HEAD}.func f();\n.func f();\n.func f() {{ ret; }}\n",
     "a .visible declaration of a function without linking": f"{HEAD}.visible .func f();\n.func f() {{ ret; }}\n",
     "a function declaration without a semicolon": f"{HEAD}.func f()\n.func f() {{ ret; }}\n",

@@ -157,7 +157,7 @@ def test_scopes_hide_names() -> None:
     ("one", "other", "same"),
     [
         ("0f3F800000", "0F3f800000", True),
-        ("0f3F800000", "1.0", True),  # ptxas 13.0 generates equal code for add.f32 with either literal
+        ("0f3F800000", "1.0", True),  # ptxas 13.0 generates equal code for add.f32 with both literals
         ("1.0", "1e0", True),
         ("1.0", "0d3FF0000000000000", True),
         ("0f3DCCCCCD", "0.1", False),  # 0.1 is not equal to its nearest float

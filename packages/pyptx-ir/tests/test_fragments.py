@@ -128,10 +128,10 @@ FORMULAS = [
         lambda t, i: group(t) + 8 * (i % 2),
         lambda t, i: member(t) + (i * 2 if i % 2 == 0 else i * 2 - 2),
     ),
-    # "… m16n8k8": tf32
+    # "Matrix Fragments for mma.m16n8k8", with tf32
     (("m16n8k8", "a", "tf32"), lambda t, i: group(t) + 8 * (i % 2), lambda t, i: member(t) + 4 * (i >= 2)),
     (("m16n8k8", "b", "tf32"), lambda t, i: member(t) + 4 * i, lambda t, i: group(t)),
-    # "… m16n8k32", "… m16n8k64"
+    # "Matrix Fragments for mma.m16n8k32", "Matrix Fragments for mma.m16n8k64", and b1 with k256
     (
         ("m16n8k32", "a", "s8"),
         lambda t, i: group(t) + (0 if i < 4 or 8 <= i < 12 else 8),
@@ -147,7 +147,7 @@ FORMULAS = [
         lambda t, i: member(t) * 32 + (i & 31) + 128 * (i >= 32),
         lambda t, i: group(t),
     ),
-    # "… m8n8k4 with .f16", the first of four MMAs
+    # "Matrix Fragments for mma.m8n8k4" with .f16: formulas of the first of four MMAs
     (("m8n8k4", "a", "f16"), lambda t, i: t % 4 + 4 * (t >= 16), lambda t, i: i),
     (("m8n8k4", "b", "f16"), lambda t, i: i, lambda t, i: t % 4 + 4 * (t >= 16)),
     (("m8n8k4", "c", "f16"), lambda t, i: t % 4 + 4 * (t >= 16), lambda t, i: i),

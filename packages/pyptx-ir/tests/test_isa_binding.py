@@ -1,4 +1,4 @@
-"""An instruction bound to its row: modifiers by name of their slot, operands by name, written operands."""
+"""An instruction bound to its row of the instruction table: modifiers by slot, operands by name, written operands."""
 
 from __future__ import annotations
 

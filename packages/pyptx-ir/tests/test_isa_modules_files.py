@@ -179,7 +179,7 @@ def test_an_interrupt_ends_the_command_with_one_line(jobs: str, tmp_path: Path) 
     with subprocess.Popen(words, **pipes, text=True, start_new_session=True, cwd=tmp_path) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        os.killpg(process.pid, signal.SIGINT)  # to the process group, like a terminal on Ctrl-C
+        os.killpg(process.pid, signal.SIGINT)  # a terminal signals the whole process group on Ctrl-C
         try:
             assert process.communicate(timeout=60)[1] == "\ninterrupted\n"
         finally:

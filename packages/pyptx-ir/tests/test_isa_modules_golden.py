@@ -61,7 +61,7 @@ SHOWN = (
 
 
 def message(name: str) -> str:
-    """Return the output of the command for a broken module."""
+    """Return the output of `pyptx check` for a broken module."""
     (broken,) = [row for row in BROKEN if row.name == name]
     source = Source(broken.text, "kernel.ptx")
     return "\n".join([*(shown(one, source) for one in check_text(broken.text)), ""])

@@ -1,4 +1,4 @@
-"""Reference of the instruction table: every row has an entry with a sentence, and the search finds the entry."""
+"""Reference of the instruction table: every row has an `Entry` with a summary, and the search finds it."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def test_the_command_names_the_repository_and_the_revision_that_was_asked_for(in
 
 def test_the_command_keeps_the_revision_that_was_asked_for(install: Install, tmp_path: Path) -> None:
     asked = {**REPOSITORY, "vcs_info": {"vcs": "git", "commit_id": COMMIT, "requested_revision": "v1"}}
-    recorded(tmp_path, {**asked, "subdirectory": "packages/pyptx-ir"})  # uv records subdirectory
+    recorded(tmp_path, {**asked, "subdirectory": "packages/pyptx-ir"})  # uv records the key `subdirectory`
     assert install_command("sim") == f'pip install "pyptx-checkout[sim] @ git+{GIT}@v1"'
     install(CHECKOUT, REPOSITORY)
     assert install_command("sim") == f'pip install "pyptx-checkout[sim] @ git+{GIT}"'
@@ -141,7 +141,7 @@ def test_a_package_that_was_unpacked_for_the_installation_came_from_the_reposito
         recorded(tmp_path, {"url": url, "dir_info": {}})
         assert origin(distribution("pyptx-ir")) == f"git+{GIT} at {COMMIT[:12]}"
     assert install_command("sim") == f'pip install "pyptx-checkout[sim] @ git+{GIT}"'
-    recorded(tmp_path, directory(tmp_path / "other"))  # reinstalled from another folder
+    recorded(tmp_path, directory(tmp_path / "other"))  # pyptx-ir reinstalled from another folder
     assert origin(distribution("pyptx-ir")) == str(tmp_path / "other")
 
 

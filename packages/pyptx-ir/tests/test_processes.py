@@ -67,7 +67,7 @@ def test_an_interrupt_at_any_time_ends_all_processes(lines: int) -> None:
     with subprocess.Popen([sys.executable, "-c", PROGRAM], **pipes, text=True, start_new_session=True) as process:
         assert process.stdout is not None
         assert [process.stdout.readline() for _ in range(lines)][-1]
-        os.killpg(process.pid, signal.SIGINT)  # to the process group, like a terminal on Ctrl-C
+        os.killpg(process.pid, signal.SIGINT)  # a terminal signals the whole process group on Ctrl-C
         try:
             assert process.communicate(timeout=60)[1] == "\ninterrupted\n"
             assert process.returncode == INTERRUPTED

@@ -34,7 +34,7 @@ def fat_binary(*texts: str) -> bytes:
     entries = b""
     for text in texts:
         payload = text.encode() + bytes(-len(text) % 8)
-        # After the sizes: offset of the ptxas options, here none.
+        # The field after the sizes is the offset of the ptxas options; this entry has no options.
         entries += struct.pack("<HHIQIIHHIIIQQQ", 1, 0x101, 80, len(payload), 0, 64, 0, 8, 80, 0, 0, 0x11, 0, 0)
         entries += struct.pack("<QQ", 72, 0) + payload
     return struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(entries)) + entries
@@ -46,7 +46,7 @@ def library(*texts: str) -> bytes:
 
 
 def made(folder: Path, mode: str, *texts: str) -> Path:
-    """Run `fatbinary` on the texts, each for its own target; return its output file."""
+    """Run `fatbinary` on the PTX texts, each for its own target; return its output file."""
     arguments = [f"--create={folder / mode}.fatbin", f"--compress-mode={mode}", "-64"]
     for number, text in enumerate(texts):
         source = folder / f"{number}.ptx"

@@ -1,4 +1,4 @@
-"""Formatting styles: votes on only the keys of cases without a rule elect the same rules as votes on every key."""
+"""Formatting styles: counting votes only where earlier rules fail gives the same style rules as counting all votes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyptx_ir.syntax.style.elections import Case, elected
 
 LEVELS, CLOSER = 4, 2
 TEXTS = ("", "\n", "\n\t", "// said\n", "\n// begin\n")
-# `b0` is the key of both a name and a kind, as for braces and labels: all cases of that kind have that name.
+# Lookup key `b0` occurs at two levels, for a statement's name and for its kind, as for braces and labels.
 numbers = st.integers(0, 2)
 keys = st.tuples(numbers, numbers, numbers).map(
     lambda drawn: (
@@ -31,7 +31,7 @@ def rule(case: Case, rules: dict[str, str]) -> str | None:
 
 
 def by_all(every: list[Case]) -> dict[str, str]:
-    """Return the rules elected by votes of every case on every key: the reference."""
+    """Return the style rules that result from votes of every `Case` on every key, as the expected result."""
     rules: dict[str, str] = {}
     for level in reversed(range(LEVELS)):
         considered = [

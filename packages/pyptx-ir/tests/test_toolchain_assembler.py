@@ -170,7 +170,7 @@ def test_a_version_is_asked_for_once_and_again_when_the_file_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYPTX_CACHE_DIR", str(tmp_path / "cache"))
-    asked = tool_version.__wrapped__  # uncached, as in a new process
+    asked = tool_version.__wrapped__  # without the cache of this process
     script = f'echo >> "{tmp_path}/asked"; echo "release 13.0, V13.0.'
     for version in ("88", "88", "123", "123"):
         path = fake(tmp_path, f'{script}{version}"').path
@@ -180,7 +180,7 @@ def test_a_version_is_asked_for_once_and_again_when_the_file_changes(
     assert len(CubinCache(tmp_path / "cache")) == 0
     (tmp_path / "file").touch()
     monkeypatch.setenv("PYPTX_CACHE_DIR", str(tmp_path / "file" / "below"))
-    assert asked(path) == "13.0.123"  # no warning, unlike for cubins that cannot be cached
+    assert asked(path) == "13.0.123"  # no warning if the version cannot be cached; a cubin would cause one
 
 
 def test_a_relative_override_is_meant_from_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

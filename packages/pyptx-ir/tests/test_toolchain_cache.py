@@ -70,7 +70,7 @@ def test_pruning_removes_what_was_used_longest_ago(tmp_path: Path) -> None:
     for i in range(4):
         (path,) = tmp_path.glob(f"??/{key(i)}.cubin")
         os.utime(path, (1000 + i, 1000 + i))
-    assert cache.get(key(0)) is not None  # makes key(0) the most recently used
+    assert cache.get(key(0)) is not None  # `get` makes key(0) the most recently used entry
     removed = cache.prune(2 * 1100)
     assert removed > 0
     assert [i for i in range(4) if key(i) in cache] == [0, 3]

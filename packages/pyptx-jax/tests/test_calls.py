@@ -119,7 +119,7 @@ def test_only_the_memory_of_outputs_and_of_mutated_inputs_can_be_written(
     for arrays in ((x[:32], w[:32]), (jnp.stack([x] * 3), w)):
         function = accumulate if arrays[0].ndim == 1 else jax.vmap(accumulate, (0, None))
         jax.block_until_ready(jax.jit(function)(*arrays))
-    assert given == [[True, False, False]] * 4  # X is read-only, TOTAL and OLD are not: 1 launch, then 3 of a vmap
+    assert given == [[True, False, False]] * 4  # X is read-only, TOTAL and OLD are not; 1 launch, then 3 of a vmap
 
 
 def test_a_kernel_without_inputs_runs_where_it_is_told() -> None:

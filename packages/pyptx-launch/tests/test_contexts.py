@@ -175,7 +175,7 @@ def test_threads_never_read_each_others_maps(null, streams):
         thread.start()
     for thread in threads:
         thread.join()
-    written: dict[int, int] = {}  # device address of a tensor map -> tensor address in the map
+    written: dict[int, int] = {}  # tensor address in each tensor map, by the map's device address
     for call in null.take():
         if call["call"] == "cuMemcpyHtoDAsync":
             written[call["address"]] = int.from_bytes(bytes.fromhex(call["bytes"])[:8], "little")

@@ -81,7 +81,7 @@ class Driver:
         """Free all driver objects of the test, so that other tests do not count them."""
         self("cuCtxSynchronize")
         for function, handle in reversed(self.handles):
-            self(function, handle)  # returns an error for an object that the test has freed
+            self(function, handle)  # the call returns an error if the test has freed the object
         self.library.null_driver_on_launch(None)
         del self.plan, self.answer  # break a reference cycle: free the module now, not in another test
         gc.collect()

@@ -73,7 +73,7 @@ def test_a_garbage_collection_asks_the_driver_for_nothing(empty):
 
 def test_once_many_have_gathered_they_go_when_what_the_devices_were_asked_for_is_done(empty):
     launched_and_gone(MANY, device=0)
-    empty.context(1)  # makes device 1 current in this thread
+    empty.context(1)  # make device 1 current in this thread
     empty.set(events_pending=1)
     Module(image())
     recorded = empty.take("cuCtxRecordEvent")
@@ -101,7 +101,7 @@ def test_what_kernels_may_still_use_stays_with_their_library(empty):
     gone = weakref.ref(memory)
     for module in keep:
         RETIRED.add(module._library, memory)
-        module._library = 0  # else __del__ would retire the library a second time
+        module._library = 0  # otherwise Module.__del__ would retire the library a second time
     del memory, module, keep
     empty.set(events_pending=1)
     Module(image())
@@ -136,7 +136,7 @@ def test_no_capture_is_broken_off(empty, monkeypatch, seen_by):
     empty.set(capturing=0)
     capturing[0] = False
     keep = Module(image())
-    assert unloaded(empty) == MANY + 1  # MANY, plus the module loaded during the capture
+    assert unloaded(empty) == MANY + 1  # MANY modules, plus the module loaded during the capture
     assert keep.kernel("k")
 
 

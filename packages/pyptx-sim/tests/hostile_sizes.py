@@ -102,6 +102,6 @@ def _peak() -> int:
 
 
 if __name__ == "__main__":
-    outcome(module(7, ""))  # a first run without a case: the CPU time of imports must not count
+    outcome(module(7, ""))  # import all modules first: their CPU time must not count for a case
     resource.setrlimit(resource.RLIMIT_AS, (4 * BYTES, 4 * BYTES))
     json.dump({name: outcome(text) for name, (text, _) in cases().items()}, sys.stdout)

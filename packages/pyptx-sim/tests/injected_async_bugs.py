@@ -47,7 +47,7 @@ setp.eq.u32 %p0, %r1, 0;
 
 @dataclass(frozen=True, slots=True)
 class Injected:
-    """Injected fault: the rule that reports it, the body with it and the body without it."""
+    """Injected fault: the rule that reports it, and the kernel bodies with and without the fault."""
 
     title: str
     rule: str
@@ -66,7 +66,7 @@ class Injected:
 
 
 def swap(title: str, rule: str, body: str, faulty: str, mended: str, blocks: int = 1) -> Injected:
-    """Return a case whose bodies have `faulty` or `mended` in place of `FAULT`."""
+    """Return a test case whose two kernel bodies have `faulty` and `mended` in place of `FAULT`."""
     body = dedent(body)
     return Injected(title, rule, body.replace("FAULT", faulty), body.replace("FAULT", mended), blocks)
 

@@ -43,7 +43,7 @@ setp.lt.u32 %p1, %r1, 32;
 
 @dataclass(frozen=True, slots=True)
 class Injected:
-    """Injected fault: the rule that reports it, the body with it and the body without it."""
+    """Injected fault: the rule that reports it, and the kernel bodies with and without the fault."""
 
     title: str
     rule: str
@@ -63,7 +63,7 @@ class Injected:
 
 
 def swap(title: str, rule: str, body: str, faulty: str, mended: str, **options: int) -> Injected:
-    """Return a case whose bodies have `faulty` or `mended` in place of `FAULT`."""
+    """Return a test case whose two kernel bodies have `faulty` and `mended` in place of `FAULT`."""
     body = dedent(body)
     return Injected(title, rule, body.replace("FAULT", faulty), body.replace("FAULT", mended), **options)
 
@@ -485,7 +485,7 @@ ld.global.u32 %r11, [%rd2+8];
 
 
 def message(title: str, faulty: str, mended: str) -> Injected:
-    """Return message passing between two CTAs; the faulty store of the flag does not release the data."""
+    """Return a test case: message passing between two CTAs; the faulty store of the flag does not release the data."""
     return swap(title, "global-race", MESSAGE, faulty, mended, blocks=2, threads=32)
 
 

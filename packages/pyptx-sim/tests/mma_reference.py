@@ -86,7 +86,7 @@ def random_bits(random, element, shape):
     width = WIDTHS[element]
     if element[0] in "us" or element == "b1":
         return random.integers(0, 1 << width, shape, dtype=np.uint64)
-    if width == 8:  # 8-bit elements up to 3.5: no f16 accumulator overflows
+    if width == 8:  # 8-bit elements up to 3.5, so that no f16 accumulator overflows
         bits = random.integers(0, 256, shape, dtype=np.uint64)
         if element not in {"e4m3", "e5m2"}:
             return bits

@@ -1,4 +1,4 @@
-"""Modules for the engine's tests: a body in an entry `k` with declared registers, and the thread index in %r0."""
+"""Modules for tests: a kernel body in an entry `k` with declared registers, and the thread index in %r0."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def execute(body: str, *arguments: Any, grid: int = 1, block: int = 32, **option
 
 
 def words(body: str, count: int = 32, **options: Any) -> np.ndarray[Any, np.dtype[np.uint32]]:
-    """Run a body that stores a 32-bit word per thread at [%rd1], assert that it is clean, and return the words."""
+    """Run a kernel body that stores a word per thread at [%rd1], assert that it has no finding; return the words."""
     out = np.zeros(count, np.uint32)
     result = execute(body, out, **options)
     assert result.findings == ()

@@ -121,7 +121,7 @@ def read_columns(text: str, operation: Operation, columns: Sequence[T]) -> list[
 
 
 def run(text: str, *columns: Sequence[object], carry: Sequence[bool] | None = None) -> tuple[list[int | bool], ...]:
-    """Run `text` on columns of source values; return the columns of results."""
+    """Run the instruction `text` on columns of source values (an array per source); return the columns of results."""
     operation = exercise(text)
     read = read_columns(text, operation, columns)
     sources = [array(column, kind) for column, kind in zip(read, operation.sources, strict=True)]
@@ -185,7 +185,7 @@ def integer_edges(ptx_type: str) -> list[int]:
 
 
 def integer_columns(kinds: Sequence[str], count: int = 600 // SHARE, seed: int = 7) -> list[list[int]]:
-    """Return columns of edge values (for one or two sources, a sample of all combinations) and random values."""
+    """Return integer inputs, a column per source: edge values (1 or 2 sources: a sample of pairs) and random values."""
     return [list(column) for column in _integer_columns(tuple(kinds), count, seed)]
 
 
@@ -424,7 +424,7 @@ def float_edges(kind: str) -> list[int]:
 
 
 def float_columns(kind: str, arity: int, count: int = 250 // SHARE, seed: int = 3) -> list[list[int]]:
-    """Return columns of bits: pairs of edges, random bits, and operands close to each other or canceling."""
+    """Return float inputs as bits, a column per source: pairs of edge values, random bits, close or canceling pairs."""
     return [list(column) for column in _float_columns(kind, arity, count, seed)]
 
 

@@ -118,7 +118,7 @@ def test_an_mbarrier_hears_when_copies_have_landed(
     schedule: dict[str, Any], noinc: str, own: str, wait: str, phase: str
 ) -> None:
     copy = ARRIVE.format(count=64, noinc=noinc, own=own, wait=wait, phase=phase)
-    found = copied(4, copy, wait="", **schedule)  # threads wait for the mbarrier's phase only
+    found = copied(4, copy, wait="", **schedule)  # threads wait for the mbarrier, not for the async-groups
     assert (found.ravel() == np.arange(1, 257).astype(np.uint8)).all()
 
 

@@ -13,7 +13,7 @@ HALVES = "setp.lt.u32 %p3, %r0, 64;\n"
 LOOP = "mov.u32 %r2, 0;\nagain:\n{body}\nadd.u32 %r2, %r2, 1; setp.lt.u32 %p4, %r2, 3; @%p4 bra again;"
 SHARED = ".shared .align 4 .b8 s[4]; mov.u32 %r5, s;\n"
 
-# Cases by name: threads per CTA, and a body.
+# Cases by name: threads per CTA, and a kernel body.
 WRONG = {
     "two pairs of warps use one barrier": (128, "bar.sync 1, 64;"),
     "two pairs of warps use one barrier in a loop": (128, LOOP.format(body="bar.sync 1, 64;")),

@@ -42,7 +42,7 @@ def data(kind: str) -> np.ndarray[Any, np.dtype[np.uint32]]:
 
 @dataclass(frozen=True, slots=True)
 class Twins:
-    """A body, the text for its `FAULT` that makes its race benign or an error, and its launch."""
+    """A kernel body, two texts for its `FAULT` that make its race benign or an error, and its launch configuration."""
 
     body: str
     benign: str
@@ -52,7 +52,7 @@ class Twins:
     before: str = ""
 
     def severities(self, part: str, words: Any, **schedule: Any) -> set[str]:
-        """Run the body with `part` in place of `FAULT`; return the severities of the findings."""
+        """Run the kernel body with `part` in place of `FAULT`; return the severities of the findings."""
         body = self.body.replace("FAULT", part)
         shape = {"grid": self.grid, "block": self.block, "before": self.before}
         found = execute(body, words, **shape, **schedule).findings
@@ -82,7 +82,7 @@ setp.lt.u32 %p1, %r3, 64;
 @%p1 bra AGAIN;
 st.global.f32 [%rd0], %f1;
 """
-# A predicate that depends on an element, for each kind of control flow.
+# PTX that computes a predicate from a loaded element, for each kind of control flow.
 PARITY = "ld.global.u32 %r1, FAULT;\nsetp.gt.s32 %p1, %r1, 0;\n"
 
 STORES = {
@@ -313,7 +313,7 @@ def test_a_racing_load_whose_value_is_used_is_an_error(use: str, kind: str, sche
 
 # --- mbarrier.inval ----------------------------------------------------------------------------
 
-# Like the destructor of cuda::pipeline: one lane of each warp releases for its warp; the last one invalidates.
+# Like the destructor of cuda::pipeline: one lane of each warp releases for its warp; the last lane invalidates.
 ENDED = """
 setp.eq.u32 %p0, %r0, 0;
 @%p0 mbarrier.init.shared.b64 [bar], 64;

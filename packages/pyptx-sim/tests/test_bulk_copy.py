@@ -41,7 +41,7 @@ bar.sync 0;
 
 
 def through(body: str, out: np.ndarray[Any, Any], x: np.ndarray[Any, Any], **options: Any) -> np.ndarray[Any, Any]:
-    """Run a body in a CTA of 128 threads on 128 words, and assert that it has no finding."""
+    """Run a kernel body in a CTA of 128 threads on 128 words, and assert that it has no finding."""
     result = execute(HEAD + body, out, x, block=128, parameters=PARAMETERS, before=BEFORE, **options)
     assert [str(finding) for finding in result.findings] == []
     return out
@@ -240,4 +240,4 @@ def test_what_is_added_in_bulk_is_morally_strong_with_no_read(schedule: dict[str
     x = np.arange(128, dtype=np.uint32)
     findings = execute(HEAD + polled, x, x, block=128, parameters=PARAMETERS, before=BEFORE, **schedule).findings
     assert findings
-    assert {each.rule for each in findings} <= {"early-reuse", "read-before-wait"}  # the schedule decides the rule
+    assert {each.rule for each in findings} <= {"early-reuse", "read-before-wait"}  # the rule depends on the schedule

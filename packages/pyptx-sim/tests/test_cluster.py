@@ -45,7 +45,7 @@ st.global.u32 [%rd2], %r20;
 
 
 def ring(body: str, cluster: int = 4, **options: Any) -> np.ndarray[Any, Any]:
-    """Run a body in `cluster` CTAs of one warp, assert that it has no finding, and return one row of words per CTA."""
+    """Run a kernel body in `cluster` CTAs of one warp, assert no finding, and return one row of words per CTA."""
     out = np.zeros((2 * cluster, 32), np.uint32)
     result = execute(HEAD + body + SYNC, out[:cluster], grid=cluster, cluster=(cluster, 1, 1), before=BEFORE, **options)
     assert [str(finding) for finding in result.findings] == []

@@ -38,7 +38,7 @@ def shared(operation, instructions):
 
 
 def drawn(opcode, fragments, types, cells):
-    """Return registers of a, b and c for each cell of a grid; cells of a row share a, cells of a column share b."""
+    """Return registers of a, b and c for each MMA (row, column) in `cells`: MMAs of a row share a, of a column b."""
     random = np.random.default_rng(len(opcode))
     some = [inputs(random, fragments, types) for _ in cells]
     return [[some[row][0], some[column][1], some[number][2]] for number, (row, column) in enumerate(cells)]
@@ -109,7 +109,7 @@ def several(between=""):
 
 
 def program(between=""):
-    """Return a body in which warp w executes the six MMAs w + 1 times and stores the accumulators."""
+    """Return a kernel body in which warp w executes the six MMAs w + 1 times and stores the accumulators."""
     zeros = "\n".join(f"mov.f32 %f{each}, 0f3f800000;" for each in range(16))
     stores = "\n".join(f"st.global.f32 [%rd2+{4 * each}], %f{each};" for each in range(16))
     return f"""

@@ -57,7 +57,7 @@ def rounds(blocks: int, *, last_sync: bool = True, **options: Any) -> tuple[Any,
 @pytest.mark.no_cover
 @pytest.mark.parametrize("schedule", [{}, {"seed": 1}, {"seed": 2}, {"delay_async": True}])
 def test_blocks_wait_for_each_other(schedule: dict[str, Any]) -> None:
-    """All 150 CTAs are resident, more than a wave of other grids: each thread reads words that other CTAs wrote."""
+    """All 150 CTAs run together, more than in other grids: each thread reads words that other CTAs wrote."""
     blocks = 150
     sums, result = rounds(blocks, cooperative=True, **schedule)
     number = np.arange(blocks * 64)

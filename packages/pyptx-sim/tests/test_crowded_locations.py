@@ -43,7 +43,7 @@ CASES = {
 
 
 def found(case: str, seed: int) -> list[Finding]:
-    """Return the findings of a body that 128 threads in 2 CTAs run."""
+    """Return the findings of a kernel body that 128 threads in 2 CTAs run."""
     result = run(MODULE.format(body=CASES[case][0]), grid=2, block=64, args=[np.zeros(4, np.uint32)], seed=seed)
     return list(result.findings)
 

@@ -19,7 +19,7 @@ def test_what_waits_sees_all_that_the_launch_in_front_does(schedule: dict[str, A
     assert (y == np.arange(512) + 100).all()
 
 
-# Delays a write, so that threads of the dependent grid run before it.
+# PTX that delays a write, so that threads of the dependent grid run before the write.
 SLOW = "mov.u32 %r6, 0;\nagain: add.u32 %r6, %r6, 1; setp.lt.u32 %p1, %r6, 20; @%p1 bra again;\n"
 
 
@@ -53,7 +53,7 @@ def test_schedules_overlap_the_launches() -> None:
 
 
 def test_without_a_release_the_launch_in_front_ends_first() -> None:
-    """New values are read only by chance; without griddepcontrol.wait the writes need not be visible."""
+    """The dependent grid reads new values by chance: without griddepcontrol.wait the writes need not be visible."""
     _, y, result = chained(SLOW + WRITE, COPY, delay_async=True)
     assert (y == np.arange(512) + 100).all()
     assert rules(result) == ["global-race"]
@@ -89,7 +89,7 @@ def test_a_barrier_brings_the_wait_of_one_thread_to_all(schedule: dict[str, Any]
 
 
 def test_blocks_of_later_waves_must_wait_too() -> None:
-    """The grid has more CTAs than a wave. A wait in one CTA does not order the other CTAs."""
+    """The grid has more CTAs than run together. A wait in one CTA does not order the other CTAs."""
     first = "setp.eq.u32 %p2, %r2, 0;\n@%p2 griddepcontrol.wait;\n"
     assert rules(chained(RELEASE + WRITE, first + COPY, grid=300)[2]) == ["global-race"]
     assert rules(chained(RELEASE + WRITE, WAIT + COPY, grid=300, seed=5)[2]) == []

@@ -1,4 +1,4 @@
-"""Collectives and barriers after divergence: tiles of a warp, partial warps, and lanes that arrive one by one."""
+"""Warp collectives and barriers after divergence: groups of lanes, partial warps, and lanes that arrive singly."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def values(count: int) -> np.ndarray[Any, np.dtype[np.int64]]:
 
 
 Tile = np.ndarray[Any, np.dtype[np.int64]]
-# By instruction: the result of each lane of a tile from the values of the tile; ballots contain the tile's bits only.
+# By instruction: a lane's result from the values of its tile (lanes of one membermask); ballots: the tile's bits.
 TILES: dict[str, Callable[[Tile], Any]] = {
     "redux.sync.add.s32 %r7, %r2, %r8;": lambda tile: tile.sum(),
     "redux.sync.max.u32 %r7, %r2, %r8;": lambda tile: tile.max(),

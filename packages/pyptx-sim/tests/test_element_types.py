@@ -26,7 +26,7 @@ BODIES = {
 
 
 def findings(body: str, array: Any, **options: Any) -> list[Any]:
-    """Return the findings of one thread that runs a body with the address of `array` in %rd2."""
+    """Return the findings of one thread that runs a kernel body with the address of `array` in %rd2."""
     parameters = ".param .u64 out, .param .u64 x"
     text = f"ld.param.u64 %rd2, [x];\n{body}\n{OUT}"
     return list(execute(text, np.zeros(4, np.uint32), array, parameters=parameters, block=1, **options).findings)

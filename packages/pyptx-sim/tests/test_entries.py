@@ -1,4 +1,4 @@
-"""Shadow memory entries are the same for an access of all lanes as for the same lanes listed one by one."""
+"""An access of all lanes makes the same shadow memory entries as an access of the same lanes, listed singly."""
 
 from __future__ import annotations
 

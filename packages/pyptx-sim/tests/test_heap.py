@@ -22,4 +22,4 @@ def test_pages_of_freed_arrays_are_used_again(megabytes: int) -> None:
     for _ in range(4):
         np.ones(megabytes << 20, np.uint8)
     faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
-    assert faults < (megabytes << 20) // resource.getpagesize()  # fewer faults than one array has pages
+    assert faults < (megabytes << 20) // resource.getpagesize()  # fewer page faults than one array has pages

@@ -30,7 +30,7 @@ FAULTS = {
 
 
 def last_reads(before: str, atom: str, after: str, groups: int = 1, last: str = "%r9") -> str:
-    """Return a body: each thread stores a word and counts; the last thread of a group to count sums the group's words.
+    """Return PTX: each thread stores a word and counts; the last thread of a group to count sums the group's words.
 
     Threads of one group have the same index modulo `groups`; counters are words 512 and following. `last` is the count
     that makes a thread read, the number of the group's threads less one.

@@ -1,4 +1,4 @@
-"""Accesses to whole lines of global memory are checked together, with the findings of separate checks per lane."""
+"""Accesses to whole lines (128 bytes) of global memory are checked together, with the findings of separate lanes."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ ACCESSES = (
 
 
 def program(rng: np.random.Generator) -> str:
-    """Return a module of two to seven random accesses, most of them of whole lines of global memory."""
+    """Return a module of two to seven random accesses, most of them of whole 128-byte lines of global memory."""
     likely = np.array([8, 8, 4, 4, *[1] * 8, 4, 4, 4, 2, 1, 1, 1, 4, 2])
     chosen = rng.choice(len(ACCESSES), rng.integers(2, 8), p=likely / likely.sum())
     return HEAD + "\n".join(f"    {ACCESSES[each]}" for each in chosen) + "\n    ret;\n}\n"

@@ -51,7 +51,7 @@ def permuted_rows():
     return np.random.default_rng(5).permutation(32)
 
 
-# Copies 512 bytes from global to shared memory, and computes the address of row `order[lane]`.
+# PTX that copies 512 bytes from global to shared memory, and computes the address of row `order[lane]`.
 FILL = """
 ld.param.u64 %rd2, [source];
 ld.param.u64 %rd3, [order];
@@ -268,7 +268,7 @@ def wmma_kernel(shape, types, layouts, strides, space):
 
 
 def in_memory(bits, layout, stride, width):
-    """Return the bytes of a matrix with lines of `stride` elements; the padding is filled with ones."""
+    """Return the bytes of a matrix with lines of `stride` elements; all bits of the padding are set."""
     lines = bits if layout == "row" else bits.T
     padded = np.full((len(lines), stride), (1 << width) - 1, np.uint64)
     padded[:, : lines.shape[1]] = lines

@@ -68,7 +68,7 @@ AGAIN = "mbarrier.inval.shared.b64 [bar+8];\n@%p0 mbarrier.init.shared.b64 [bar+
 
 
 def found(body: str, **schedule: Any) -> set[str]:
-    """Run a body in a CTA of two warps; return the rules of the findings."""
+    """Run a kernel body in a CTA of two warps; return the rules of the findings."""
     result = execute(body, np.zeros(64, np.uint32), block=64, before=BEFORE, **schedule)
     return {finding.rule for finding in result.findings}
 
@@ -126,7 +126,7 @@ END:
 @pytest.mark.parametrize(("meets", "rules"), [("bar.warp.sync -1;", set()), ("", {"mbarrier-init-race"})])
 def test_lanes_of_the_warp_that_initializes_synchronize(schedule: dict[str, Any], meets: str, rules: set[str]) -> None:
     assert found(INIT + meets + USE, **schedule) == rules
-    own = "@%p0 mbarrier.arrive.shared.b64 _, [bar];\n"  # ordered after mbarrier.init by program order
+    own = "@%p0 mbarrier.arrive.shared.b64 _, [bar];\n"  # program order puts this arrival after mbarrier.init
     assert found(INIT + own, **schedule) == set()
     assert found(INIT + own + meets + own.replace("%p0", "%p1"), **schedule) == rules
 

@@ -136,7 +136,7 @@ def test_an_undefined_result_is_followed_to_what_it_decides(name: str) -> None:
 
 @each_collective
 def test_lanes_at_a_barrier_come_when_another_warp_has_been_there(name: str) -> None:
-    """Lanes 16 to 31 of warp 0 and 0 to 15 of warp 1 share a barrier; the other lanes wait at the collective."""
+    """Lanes 16 to 31 of warp 0 and 0 to 15 of warp 1 share a barrier; the other lanes wait at a warp collective."""
     text = (
         "setp.lt.u32 %p6, %r0, 16; @%p6 bra on; setp.ge.u32 %p6, %r0, 48; @%p6 bra on; barrier.sync 1, 32;\non:[-1]\n"
     )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pyptx_ir.syntax.nodes import Module
 
-# A body with comments after and inside instructions, an instruction on two lines, and two on one line.
+# A kernel body with comments after and inside instructions, an instruction on two lines, and two on one line.
 TEXT = """\
 .version 8.6
 .target sm_90a

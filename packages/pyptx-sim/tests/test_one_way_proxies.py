@@ -24,7 +24,7 @@ BOTH, ALL = np.array([0, 1]), np.ones((1, 32), np.bool_)
 
 @dataclass
 class View:
-    """Synthetic run of one CTA with two warps."""
+    """Properties, as in `RunView`, of a synthetic run of one CTA with two warps."""
 
     found: list[tuple[str, str, int, int | None]] = field(default_factory=list)
     warps: int = 2

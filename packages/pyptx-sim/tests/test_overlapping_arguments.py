@@ -224,7 +224,7 @@ ret;
 
 
 def packed() -> tuple[Array, Array]:
-    """Return a packed tensor, and the expected result of the kernel on its halves."""
+    """Return a tensor whose column halves are the kernel's arguments, and the tensor's expected contents."""
     both = np.arange(256, dtype=np.uint32).reshape(4, 64)
     return both, both + np.repeat(np.array([1000, 2000], np.uint32), 32)
 
@@ -299,7 +299,7 @@ def test_bytes_between_elements_are_those_of_the_buffer_and_are_kept_unless_the_
     assert run(plus_one(4), grid=1, block=1, args=[both[::2], both[1::2], 3, 8, 8]).findings == ()
     assert both[:8].tolist() == [0, 1, 2, 3, 4, 5, 6, 7]
     out = np.zeros(8, np.uint32)
-    assert run(plus_one(4), grid=1, block=1, args=[both[:16:2], out, 8, 4, 4]).findings == ()  # the output has no gaps
+    assert run(plus_one(4), grid=1, block=1, args=[both[:16:2], out, 8, 4, 4]).findings == ()  # contiguous output
     assert out.tolist() == list(range(1, 9))
     assert run(plus_one(4), grid=1, block=1, args=[out, both[:16:2], 8, 4, 4]).findings == ()
     assert both[:16].tolist() == [*range(2, 10), *range(8, 16)]
@@ -402,7 +402,7 @@ def test_a_view_that_leaves_a_placed_array_is_refused() -> None:
     memory.put(both[:32], "low")
     for attempt in (lambda: memory.put(both[16:48], "high"), lambda: memory.put(both)):
         with pytest.raises(
-            LaunchError, match=r"partially overlaps low(.|\n)*first place the array that both are views of"
+            LaunchError, match=r"partially overlaps low(.|\n)*first call put\(\) with the array that both are views of"
         ):
             attempt()
     with pytest.raises(LaunchError, match="x partially overlaps low"):

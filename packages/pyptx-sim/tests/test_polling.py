@@ -25,7 +25,7 @@ each_seed = pytest.mark.parametrize("seed", [0, 1, 2])
 
 
 def loops(body: str) -> list[list[str]]:
-    """Return, for each polling loop of a body, the registers that it carries from one iteration to the next."""
+    """Return, per polling loop of a kernel body, the registers that the loop carries from one iteration to the next."""
     found = polling_loops(lower(parse(module(body))))
     each = {id(loop): loop for loop in found.values()}.values()
     return [sorted(register.name for register in loop.carried) for loop in each]
@@ -43,7 +43,7 @@ POLLS = {
     "a fence in the loop": (f"again: {FLAG} fence.acq_rel.gpu; @%p1 bra again;", []),
     "two flags": (f"again: {FLAG} @%p1 bra again; {OTHER} @%p2 bra again;", []),
     "a loop in a loop": (f"outer: add.u32 %r5, %r5, 1; inner: {FLAG} @%p1 bra inner; {OTHER} @%p2 bra outer;", []),
-    "a sum on one of two paths": (
+    "a sum on one of two paths to the poll": (
         f"again: {FLAG} @%p1 bra again; add.u32 %r5, %r5, %r1; {OTHER} @%p2 bra again;",
         ["%r5"],
     ),
@@ -70,7 +70,7 @@ def test_a_loop_that_changes_registers_only_polls(name: str) -> None:
 
 NO_POLLS = {
     "a counter": f"again: {FLAG} add.u32 %r5, %r5, 1; @%p1 bra again;",
-    "a counter on both paths": (
+    "a counter on both paths of a branch": (
         f"again: {FLAG} @%p1 bra left; add.u32 %r5, %r5, 1; bra next; left: add.u32 %r5, %r5, 2; next: bra again;"
     ),
     "a list walked": "again: ld.global.u64 %rd2, [%rd2]; setp.ne.u64 %p1, %rd2, 0; @%p1 bra again;",
@@ -155,7 +155,7 @@ def test_a_scan_over_many_blocks_takes_few_steps(aggregate: str, seed: int) -> N
     result = run(SCAN.replace("AGGREGATE", aggregate), grid=blocks, block=32, args=[x, states, y], seed=seed)
     assert result.findings == ()
     assert y.tolist() == np.cumsum(x).tolist()
-    assert result.statistics.steps < (4500 if seed else 1500)  # with a seed, lanes diverge: more steps
+    assert result.statistics.steps < (4500 if seed else 1500)  # a seed makes lanes diverge: more steps
 
 
 # --- parking does not change results ------------------------------------------------------------
@@ -239,7 +239,7 @@ def test_a_spin_lock_lets_in_one_at_a_time(take: str, seed: int) -> None:
 
 @each_seed
 def test_lanes_whose_updates_undo_each_other_have_changed_something(seed: int) -> None:
-    """Each of two lanes waits for a value that only the other one stores: if both were parked, they would hang."""
+    """Each of two lanes waits for a value that only the other one stores: if both were suspended, they would hang."""
     body = """
     setp.gt.u32 %p2, %r0, 1; @%p2 exit;
     xor.b32 %r2, %r0, 1;
@@ -286,7 +286,7 @@ def test_a_warp_that_votes_waits_for_all_flags_of_its_lanes(seed: int) -> None:
 
 @each_seed
 def test_lanes_that_were_parked_apart_still_meet_at_a_vote(seed: int) -> None:
-    """Lane 0 arrives last, so the others wait for it at the vote. A lane that stays parked would never arrive there."""
+    """Lane 0 arrives last, so the others wait for it at the vote. A lane that stays suspended never arrives."""
     body = """
     setp.ne.u32 %p2, %r0, 0; @%p2 bra again;
     mov.u32 %r3, 0; work: add.u32 %r3, %r3, 1; setp.lt.u32 %p3, %r3, 90; @%p3 bra work;
@@ -377,5 +377,5 @@ def test_a_deadlock_by_flags_is_found_as_without_parking(name: str, seed: int) -
         (plain,) = found().findings
     assert (parked.rule, parked.count) == ("deadlock", plain.count)
     assert parked.message == plain.message
-    if not seed or name not in {"several blocks", "a vote"}:  # the basic block in which a split stops depends on chance
+    if not seed or name not in {"several blocks", "a vote"}:  # chance decides where a warp split stops
         assert parked == plain

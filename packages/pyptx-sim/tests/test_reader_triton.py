@@ -85,7 +85,7 @@ def recorded(name: str, **changed: Any) -> Any:
 
 
 def kernel(name: str) -> Any:
-    """Return a kernel that Triton compiles now, or the recorded kernel without Triton."""
+    """Return a kernel that Triton compiles now, or, if Triton is not installed, the recorded kernel."""
     if find_spec("triton") is None:
         return recorded(name)
     from .triton_kernels import compiled

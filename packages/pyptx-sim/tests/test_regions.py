@@ -105,7 +105,7 @@ TWO = {"parameters": ".param .u64 out, .param .u64 x"}
 
 @pytest.mark.parametrize(("left", "right"), [(0, 0), (0, 12), (4, 0), (8, 4)])
 def test_ends_that_do_not_exist_are_left_out(left: int, right: int) -> None:
-    """The array ends `right` bytes before the copy; the ignored bytes on the left are inside the array."""
+    """The array ends `right` bytes before the copy does; the bytes ignored on the left are inside the array."""
     x, out = np.arange(1, 33 - right // 4, dtype=np.uint32), np.zeros(32, np.uint32)
     body = ENDS.format(at="", left=left, right=right, first=left // 4, last=32 - right // 4)
     assert rules(body, out, x, **TWO) == []

@@ -67,7 +67,7 @@ def wait(sem: str, scope: str, *, who: str = "%p1", barrier: str = "bar", parity
 
 
 def findings(*body: str, blocks: int = 1, **options: Any) -> tuple[Finding, ...]:
-    """Run a body between the kernel's head and a final cluster barrier; return the findings."""
+    """Run PTX between the kernel's head and a final cluster barrier; return the findings."""
     text = "\n".join((HEAD, *body, SYNC))
     launch: dict[str, Any] = {"grid": blocks, "block": 64, "cluster": (blocks, 1, 1), "before": BEFORE}
     return execute(text, np.zeros(64, np.uint32), **launch, **options).findings

@@ -21,7 +21,7 @@ mul.wide.u32 %rd2, %r1, 4; add.u64 %rd2, %rd2, %rd0;
 
 
 def waves(blocks: int, **options: Any) -> int:
-    """Run `blocks` CTAs, assert that each of them ran, and return the number of waves."""
+    """Run `blocks` CTAs, assert that each of them ran, and return the number of waves (CTAs that run together)."""
     out = np.full(blocks, 999, np.uint32)
     result = execute(NUMBERED, out, grid=blocks, **options)
     assert result.findings == ()

@@ -51,7 +51,7 @@ def relative(actual, exact):
     return np.abs(actual - exact) / np.abs(exact)
 
 
-# Cases: instruction, inputs, exact function in float64, greatest error and its measure.
+# Cases: instruction, inputs, exact function in float64, greatest error, and its kind (ulp, relative or absolute).
 BOUNDS = [
     ("rcp.approx.f32", magnitudes(-126, 126), lambda x: 1 / x, 1.0, "ulp"),
     ("rcp.approx.f32", magnitudes(-127.9, 127.9), lambda x: 1 / x, 1.0, "ulp"),

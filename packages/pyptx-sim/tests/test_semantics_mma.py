@@ -200,9 +200,9 @@ def test_the_models_are_those_that_were_measured():
 
 SPECIAL = [
     (0x7C00, 0x0000, 0, 0x7FFFFFFF),  # inf * 0
-    (0x7C00, 0x3C00, 0, 0x7F800000),  # inf
-    (0x7C00, 0x3C00, 0xFF800000, 0x7FFFFFFF),  # inf - inf
-    (0x7E01, 0x3C00, 0, 0x7FFFFFFF),  # a NaN with another payload
+    (0x7C00, 0x3C00, 0, 0x7F800000),  # inf * 1
+    (0x7C00, 0x3C00, 0xFF800000, 0x7FFFFFFF),  # inf * 1 - inf
+    (0x7E01, 0x3C00, 0, 0x7FFFFFFF),  # a NaN operand with a noncanonical payload
     (0x3C00, 0x3C00, 0xFFC00001, 0x7FFFFFFF),
     (0x0001, 0x0001, 0, 0x27800000),  # subnormal operands are not flushed: 2^-48
     (0x0000, 0x0000, 0x00000001, 0x00000001),  # subnormal accumulators are not flushed
@@ -249,7 +249,7 @@ def random_metadata(random, shape, element, selector):
     """Return the metadata of one warp, and the column of each stored element of each row."""
     kind = SPARSITY[mma_reference.WIDTHS[element]]
     fragment = metadata_fragment(shape, element)
-    words = random.integers(0, 1 << 32, 32, dtype=np.uint64)  # lanes that the selector omits hold random bits
+    words = random.integers(0, 1 << 32, 32, dtype=np.uint64)  # lanes that the sparsity selector omits hold random bits
     lanes = len({fragment.lane_of(row, column) % 4 for row in range(16) for column in range(fragment.columns)})
     columns = {}
     for row in range(16):
@@ -298,7 +298,7 @@ def test_zeros_that_are_not_stored_meet_nothing():
     """Infinities of B at the zeros of sparse A do not produce NaN."""
     shape, types = "m16n8k16", ("f32", "f16", "f16", "f32")
     registers = [np.zeros((count, WARPS, 32), np.uint32) for count in (2, 2, 4)]
-    registers[0][:] = 0x3C003C00  # f16 ones
+    registers[0][:] = 0x3C003C00  # two f16 values of 1.0
     registers[1][:] = 0x7C003C00  # ones in even rows of B, infinities in odd rows
     words = np.full((1, WARPS, 32), 0x88888888, np.uint32)  # column indices 0 and 2 of four: the even columns
     text = spell(f"mma.sp.sync.aligned.{shape}.row.col.{'.'.join(types)}", (4, 2, 2, 4), ", %e, 0")
@@ -309,7 +309,7 @@ def test_zeros_that_are_not_stored_meet_nothing():
 
 
 def wmma_cases():
-    """Yield the first form of every row of wmma.mma, including the old rows without `.aligned`."""
+    """Yield the first form of every instruction-table row of wmma.mma, including old rows without `.aligned`."""
     for row in (row for row in wmma.ROWS if row.syntax.startswith("wmma.mma") and ".satfinite " not in row.syntax):
         slots = dict(row.slots)
         for shape in slots["shape"]:

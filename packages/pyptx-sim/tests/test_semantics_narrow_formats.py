@@ -148,7 +148,7 @@ def test_single_precision_becomes_fixed_point_rounded_to_even():
 
 
 def test_fixed_point_is_rounded_to_zero_where_the_instruction_says_so():
-    values = np.array([0.5, 0.0275, -0.0275, 3, -3], np.float32)  # in units of 1/64: 32, ±1.76, ±192
+    values = np.array([0.5, 0.0275, -0.0275, 3, -3], np.float32)  # in units of 1/64 (s2f6): 32, ±1.76, ±192
     codes = np.array([32, 1, -1, 127, -128], np.int8).view(np.uint8)
     actual = run("cvt.rz.satfinite.s2f6x2.f32 %d, %a, %b;", values, values)
     np.testing.assert_array_equal(actual, joined(codes, codes, 8))
@@ -251,7 +251,7 @@ def test_random_bits_round_to_narrow_formats(name, relu):
 
 
 def test_random_bits_round_up_as_often_as_they_should():
-    """A value a third of the way between two e4m3 values is rounded up by a third of the random bits."""
+    """A value a third of the way between two e4m3 values is rounded up for a third of all random bits."""
     random = np.arange(1 << 16, dtype=np.uint32)
     value = np.full(len(random), 1 + 1 / 24, np.float32)
     ups = run("cvt.rs.satfinite.e4m3x4.f32 %d, {%a, %b, %e, %f}, %r;", *[value] * 4, random) & np.uint32(0xFF)

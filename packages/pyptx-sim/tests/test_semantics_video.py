@@ -71,7 +71,7 @@ def columns(seed, count):
 
 
 def check_scalar(prefix, suffix, core, kinds, variant, seed):
-    """Check one instruction form against `core(a, b)` on the extracted source parts, followed by `last_stages`."""
+    """Check a form against `core(a, b)` on the selected parts (bytes, half-words, words), then `last_stages`."""
     result_kind, a_kind, b_kind = kinds
     sat, op2, chosen, a_part, b_part = variant
     third = bool(op2 or chosen) or seed % 2  # an unused third source is ignored

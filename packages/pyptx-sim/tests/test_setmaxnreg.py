@@ -117,7 +117,7 @@ def test_warps_begin_with_what_the_directives_allow(header: str, asked: int, *, 
 
 @pytest.mark.parametrize("asked", [208, 232, 240, 248])
 def test_no_thread_begins_with_more_registers_than_the_largest_increase(asked: int) -> None:
-    """256 threads could start with 256 registers each, but an increase to fewer than a warp has would be undefined."""
+    """256 threads could start with 256 registers each, but an increase to fewer registers is undefined."""
     body = roles(DEC.format(24), INC.format(asked))
     assert found(body, ".maxntid 256, 1, 1 .minnctapersm 1", threads=256) == ()
 
@@ -157,7 +157,7 @@ def test_what_is_not_defined_is_found(body: str, says: str) -> None:
     assert all(finding.help for finding in findings)
 
 
-NEVER = "bra PAST;\n" + INC.format(256) + "\nPAST:\n"  # never runs; its presence sets the register count at launch
+NEVER = "bra PAST;\n" + INC.format(256) + "\nPAST:\n"  # code that never runs, but sets the register count at launch
 
 
 @pytest.mark.parametrize("count", [24, 160, 168, 176, 256])

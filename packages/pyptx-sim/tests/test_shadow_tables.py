@@ -1,4 +1,4 @@
-"""The checker's tables of last accesses, compared with dictionaries, while granules are split repeatedly."""
+"""The checker's tables of last accesses, compared with dictionaries, while shadow granules are split repeatedly."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_an_overflow_is_looked_up_in_parts_of_a_bounded_size(size: int, monkeypa
     parts = list(more.find_in_parts(asked))
     for found, wanted in zip(zip(*parts, strict=True), whole, strict=True):
         assert np.array_equal(np.concatenate(found), wanted)
-    most = np.bincount(at).max()  # largest number of entries of a granule
+    most = np.bincount(at).max()  # largest number of added rows of one granule
     assert max(len(which) for which, _ in parts) < size + most
 
 

@@ -137,7 +137,7 @@ def test_what_groups_know_is_put_together_as_by_each_itself(seed: int) -> None:
     warps, random = 24, np.random.default_rng(seed)
     clocks = WarpClocks(np.ones((warps, 32), np.bool_))
     clocks.now[:] = random.integers(100, 200, warps)
-    for _ in range(60):  # in each round, random lanes of two warps acquire a random clock
+    for _ in range(60):  # in each round, random lanes of two warps acquire a random vector clock
         some = random.choice(warps, 2, replace=False)
         masks = random.random((2, 32)) < random.choice([0.1, 0.5, 1.0])
         clocks.learn(some, masks, random.integers(0, 100, clocks.known.shape[1]).astype(np.int32))

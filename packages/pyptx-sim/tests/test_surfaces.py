@@ -17,7 +17,7 @@ PLACE = "ld.param.u64 %rd5, [surface]; ld.param.u64 %rd6, [other]; mov.u32 %r1, 
 
 
 def executed(body: str, *args: Any, block: Any = (8, 6), **options: Any) -> Any:
-    """Run a body with surface or texture handles %rd5 and %rd6, the thread's x and y in %r0 and %r1, and 4x in %r2."""
+    """Run PTX with surface or texture handles %rd5 and %rd6, the thread's x and y in %r0 and %r1, and 4x in %r2."""
     given = [*args, *[0] * (3 - len(args))]
     return run(module(PLACE + body, PARAMETERS), Launch(grid=1, block=block, args=given), **options)
 

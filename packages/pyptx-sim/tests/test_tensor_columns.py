@@ -82,7 +82,7 @@ def found_column(
     return out.view(np.float32).reshape(columns.pixels, columns.channels)
 
 
-# Shape of the tensor; corners and counts of its map; strides; base and offsets of a copy.
+# Tensor shape; corners and counts of the tensor map; strides; base and offsets of a copy.
 # Convolutions: 3 x 3 with padding 1, 3 x 3 without, strided, dilated by 2 (offsets 4), and in one and three dimensions.
 CASES: dict[str, tuple[tuple[int, ...], Im2col, tuple[int, ...], tuple[int, ...], tuple[int, ...]]] = {
     "padded": ((2, 6, 5, 8), Im2col((-1, -1), (-1, -1), 8, 20), (1, 1), (0, -1, -1, 0), (0, 0)),

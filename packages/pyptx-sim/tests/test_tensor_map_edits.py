@@ -52,7 +52,7 @@ def edit(field: str, value: str, kind: str = "b32", where: str = "global", addre
 def run(
     body: str, x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], box: tuple[int, int], size: int, **options: Any
 ) -> tuple[np.ndarray[Any, Any], list[tuple[str, int | None]]]:
-    """Run a body, copy out `size` bytes of shared memory, and return the bytes, and rule and line of each finding."""
+    """Run PTX, copy out `size` bytes of shared memory, and return the bytes, and rule and line of each finding."""
     out, room = np.zeros(size, np.uint8), np.zeros(256, np.uint8)
     described = TensorMap("u32", x.shape, x.strides, box, (1, 1))
     text = HEAD + body + OUT.format(words=size // 4)
@@ -67,7 +67,7 @@ def arrays() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     return random.integers(1, 1 << 31, (8, 8), np.uint32), random.integers(1, 1 << 31, (12, 16), np.uint32)
 
 
-# All fields in which a map of y differs from one of x; the boxes are 6 x 4, with every other row.
+# All fields in which a tensor map of y differs from a tensor map of x; boxes are 6 x 4, with every other row.
 FIELDS = (
     edit("global_address", "%rd3", "b64"),
     edit("global_dim", "0, 16"),
@@ -112,7 +112,7 @@ def test_the_rank_is_replaced() -> None:
     assert found.tobytes() == x[0].tobytes()
 
 
-# Threads copy the map to shared memory, one modifies it there, and a warp copies it to `room`.
+# Threads copy the tensor map to shared memory, one thread modifies it there, and a warp copies it to `room`.
 SHARED = (
     "shl.b32 %r10, %r0, 2;\nadd.u32 %r11, %r3, %r10;\ncvt.u64.u32 %rd6, %r10;\nadd.u64 %rd7, %rd2, %rd6;\n"
     "@%p5 ld.global.u32 %r12, [%rd7];\n@%p5 st.shared.u32 [%r11], %r12;\nbar.sync 0;\n"
@@ -133,7 +133,7 @@ def test_a_map_is_edited_in_shared_memory_and_brought_to_global_memory(schedule:
     assert found.tobytes() == expected.tobytes()
 
 
-# A warp stores zeros, and one of its threads sets every field: a map of y that is built on the device alone.
+# A warp stores zeros, and one of its threads sets every field: a tensor map of y, built on the device alone.
 ZEROS = (
     "shl.b32 %r10, %r0, 2;\nadd.u32 %r11, %r3, %r10;\n@%p5 st.shared.u32 [%r11], 0;\n@!%p5 bra DONE_EDITING;\n"
     "bar.warp.sync -1;\n{}bar.warp.sync -1;\n"
@@ -149,7 +149,7 @@ BUILT = (
 
 
 def built(*without: str) -> str:
-    """Return code that builds a map from zeros, as some compilers do, but leaves the fields `without` unset."""
+    """Return PTX that builds a tensor map from zeros, as some compilers do, but leaves the fields `without` unset."""
     edits = (edit(*field, "shared::cta", "%r3") for field in BUILT if field[0] not in without)
     return ZEROS.format("".join(edits))
 
@@ -205,7 +205,7 @@ OTHER = "setp.eq.u32 %p6, %r0, 32;\n" + LOAD.replace("@%p0", "@%p6")
     [
         ("bar.sync 0;\n" + ACQUIRE, set()),
         (ACQUIRE + "bar.sync 0;\n", set()),
-        ("@%p0 " + ACQUIRE + "bar.sync 0;\n", set()),  # one thread acquires for all threads after bar.sync
+        ("@%p0 " + ACQUIRE + "bar.sync 0;\n", set()),  # one thread acquires, then bar.sync
         ("bar.sync 0;\n@%p0 " + ACQUIRE, {"missing-tensormap-fence"}),
         ("bar.sync 0;\n", {"missing-tensormap-fence"}),
     ],
@@ -300,7 +300,7 @@ def test_replacing_a_field_of_no_map_is_a_finding() -> None:
 
 
 def test_the_stride_of_a_sixth_dimension_is_a_finding() -> None:
-    """Five dimensions have four strides, ordinals 0 to 3 (the innermost has none); the table also accepts 4."""
+    """Five dimensions have four strides, ordinals 0 to 3 (the innermost has none); `pyptx check` also accepts 4."""
     x, y = arrays()
     _, findings = run(edit("global_stride", "4, 64", "b64") + FILLED, x, y, (8, 8), 256)
     assert [rule for rule, _ in findings] == ["tensor-map"]

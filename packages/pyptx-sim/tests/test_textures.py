@@ -306,8 +306,8 @@ ANSWERS = {
     "height": 6,
     "depth": 0,
     "normalized_coords": 1,
-    "channel_data_type": 0x10D2,  # CL_UNORM_INT8
-    "channel_order": 0x10B5,  # CL_RGBA
+    "channel_data_type": 0x10D2,  # OpenCL: CL_UNORM_INT8
+    "channel_order": 0x10B5,  # OpenCL: CL_RGBA
     "array_size": 0,
     "num_mipmap_levels": 2,
     "num_samples": 1,

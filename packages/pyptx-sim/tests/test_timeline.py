@@ -187,7 +187,7 @@ def recorded(folder: Path) -> Callable[[str, int], Recorded]:
 
 @pytest.fixture(params=[(name, schedule) for name in CASES for schedule in TURNS], ids=str, scope="module")
 def one(request: pytest.FixtureRequest, recorded: Callable[[str, int], Recorded]) -> Recorded:
-    """Return the recording of each case under each schedule."""
+    """Return the recorded run of one case under one schedule, for each case and schedule."""
     found: Recorded = recorded(*request.param)
     return found
 
@@ -301,7 +301,7 @@ def test_a_pipeline_shows_its_waits_its_copies_and_what_woke_whom(recorded: Call
     waits = {event["name"] for event in late.events("X") if event["cat"] == "wait"}
     assert {f"waiting at mbarrier full+{8 * stage}, phase 0" for stage in range(3)} <= waits
     woken = [event for event in late.events("f") if event["name"] == "completion"]
-    assert len(woken) == STEPS * BLOCKS * 4  # each load wakes four consumer warps
+    assert len(woken) == STEPS * BLOCKS * 4  # each completed load wakes four consumer warps
     assert any(event["name"] == "arrival" for event in late.events("f"))  # an arrival at `empty` wakes the producer
     seen = [event["name"] for event in late.events("i") if event["cat"] == "phase"]
     assert seen.count("mbarrier full+0, phase 0 complete") == 4 * BLOCKS
@@ -395,7 +395,7 @@ def test_a_deadlock_is_written_and_says_what_never_came(schedule: dict[str, Any]
     assert sorted(endless) == names
     assert "tx-count 32" in endless[names[0]]["args"]["why"]
     assert "no arrivals since mbarrier.init" in endless[names[1]]["args"]["why"]
-    # The retries before the simulator gives up are part of the wait, and take no time.
+    # The retries before the simulator gives up are part of the wait, and take no ticks.
     assert all(event["args"]["retries"] > 0 for event in endless.values())
     assert {event["ts"] + event["dur"] for event in endless.values()} == {document["otherData"]["ticks"]}
     assert document["otherData"]["ticks"] < 60

@@ -20,7 +20,7 @@ SCHEDULES = [{}, {"seed": 3}, {"delay_async": True}]
 
 
 def found(body: str, *more: Any, **options: Any) -> list[str]:
-    """Return the rules of the findings of a body that stores a word per thread."""
+    """Return the rules of the findings of a kernel body that stores a word per thread."""
     return [each.rule for each in execute(body, np.zeros(512, np.uint32), *more, **options).findings]
 
 
@@ -108,7 +108,7 @@ def test_what_comes_of_unwritten_memory_matters_where_it_is_used(update: str) ->
 
 
 def test_of_several_at_one_place_the_first_finds_what_nobody_knows() -> None:
-    """Only the first lane gets an undefined value: each later lane gets the value that the previous lane stored."""
+    """Only the first lane of an exch gets an undefined value: each later lane gets the value of the lane before."""
     body = SHARED + "mov.u32 %r2, s; atom.shared.exch.b32 %r9, [%r2], %r0;"
     first = execute(body + OUT, np.zeros(512, np.uint32)).findings
     assert [(each.rule, each.count) for each in first] == [("uninitialized-memory", 1)]

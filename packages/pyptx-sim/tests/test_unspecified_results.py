@@ -42,7 +42,7 @@ OUT = "st.global.u32 [%rd1], %r9;"
 
 
 def unspecified(opcode: str) -> tuple[str, str]:
-    """Return the computation of the operands, and an instruction whose result is undefined in even lanes."""
+    """Return PTX that computes the operands, and an instruction whose result is undefined in even lanes."""
     bits = opcode[-2:]
     register = PREFIX[bits]
     before = f"and.b32 %r3, %r0, 1; cvt.u{bits}.u32 {register}11, %r3; mov.b{bits} {register}10, 100;\n"
@@ -139,4 +139,4 @@ def test_every_instruction_of_these_chapters_is_in_one_of_the_two_lists() -> Non
         "vmin",
         "vset",
         "vsub",
-    }  # instructions with the semantics function of vadd
+    }  # instructions that share the semantics function of vadd

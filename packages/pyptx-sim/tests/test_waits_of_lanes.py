@@ -32,7 +32,7 @@ SYNC = "bar.warp.sync -1;\n"
 
 
 def guarded(predicate: str, body: str) -> str:
-    """Return a body with `predicate` as the guard of each instruction."""
+    """Return PTX with `predicate` as the guard of each instruction."""
     return "".join(f"@{predicate} {each.strip()};\n" for each in body.split(";") if each.strip())
 
 
@@ -43,7 +43,7 @@ def branches(first: str, second: str, predicate: str = "%p0") -> str:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Body for two warps, and the rule that it violates; None if it is correct."""
+    """Kernel body for two warps, and the rule that it violates; None if it is correct."""
 
     title: str
     body: str

@@ -1,4 +1,4 @@
-"""Asynchronous accesses to global memory are ordered before threads of later waves only by release and acquire.
+"""Asynchronous accesses to global memory are ordered before later threads only by release and acquire.
 
 CTA 0 issues copies. The last of 300 CTAs, which run in two waves, accesses bytes that the copies have read or written.
 """
@@ -126,7 +126,7 @@ def test_a_lane_of_an_earlier_wave_tells_of_its_own_work(schedule: dict[str, Any
 
 
 def test_work_of_the_same_agent_in_a_later_wave_tells_nothing_of_the_earlier() -> None:
-    """CTA 256 runs in the second wave, in place of CTA 0. Its wait for its own copy does not order CTA 0's copy."""
+    """CTA 256 runs in place of CTA 0, which has exited. Its wait for its own copy does not order CTA 0's copy."""
     again = "setp.eq.u32 %p2, %r9, 256;\n@%p2 bra AGAIN;\nsetp.eq.u32 %p2, %r9, 290;"
     body = KERNEL.replace("setp.eq.u32 %p2, %r9, 290;", again) + (
         "ret;\nAGAIN:\nadd.u64 %rd0, %rd0, 2048;\n" + STORE + DONE + "\nld.global.u32 %r6, [%rd1];"

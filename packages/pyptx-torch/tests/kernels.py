@@ -1,4 +1,4 @@
-"""Kernels for pyptx-torch's tests: one for each kind of call."""
+"""Kernels of pyptx-torch's tests, among them kernels without inputs, without outputs, and with scalars."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def test_a_plain_kernel_in_a_loss_of_torch_func_needs_no_gradient_where_none_flo
     assert torch.equal(rows, (2 * w).expand(3, 32))
 
 
-@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor:UserWarning")  # torch's own code gives this warning
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor:UserWarning")  # torch emits the ignored warning
 def test_compiled_autograd_reports_a_missing_gradient_too():
     x = torch.ones(32, requires_grad=True)
     compiler = torch.compile(backend="eager")

@@ -185,7 +185,7 @@ def test_template_values_that_are_arguments_compile_once_for_each_value(dynamic)
     for times in (2, 3, 2, 3, 4, 2):
         for alpha in (2.0, 3.0, 0.5):
             assert torch.equal(compiled(x, times, alpha), x * alpha**times)
-    assert counter.frame_count <= 3 + 1  # + 1: torch first makes a number constant, then a symbol
+    assert counter.frame_count <= 3 + 1  # + 1: torch compiles a number first as a constant, then as a symbol
 
 
 def test_a_template_value_may_be_computed_from_a_size():

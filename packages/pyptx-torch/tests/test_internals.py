@@ -93,7 +93,7 @@ def test_where_torch_lacks_a_function_that_allocates_python_allocates(monkeypatc
 
 
 def test_an_allocation_that_is_not_what_was_asked_for_is_not_used(monkeypatch):
-    monkeypatch.setattr(native, "_codes", lambda tensor, offset: (7, 0, -1))  # dtype code of float64 for every tensor
+    monkeypatch.setattr(native, "_codes", lambda tensor, offset: (7, 0, -1))  # 7 is the dtype code of float64
     assert native.native.__wrapped__().empty == 0
 
 

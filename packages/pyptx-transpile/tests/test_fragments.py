@@ -72,8 +72,8 @@ def test_names_are_told_apart_by_numbers() -> None:
 
 
 UNNAMED = {
-    "a fragment with two uses": (product(1), "bar.sync 0", product(5, b=11)),
-    "vectors of no MMA": tuple(
+    "a matrix fragment with only two uses": (product(1), "bar.sync 0", product(5, b=11)),
+    "vectors that no MMA instruction uses": tuple(
         statement
         for at in range(3)
         for statement in ("st.global.v4.b32 [%r30], {%r1, %r2, %r3, %r4}", f"bar.sync {at}")

@@ -127,8 +127,8 @@ def test_arguments(case: str) -> None:
 
 
 STAYS = {
-    "a branch into the sequence": "mov.b32 %r1, {n};\n$L{n}:\npopc.b32 %r3, %r1;\n@%p1 bra $L{n};\n",
-    "a parameter of the kernel": "ld.param.u32 %r{n}, [q];\nret;\n",
+    "a branch into the repeated sequence": "mov.b32 %r1, {n};\n$L{n}:\npopc.b32 %r3, %r1;\n@%p1 bra $L{n};\n",
+    "a load of a kernel parameter": "ld.param.u32 %r{n}, [q];\nret;\n",
     "too many arguments": (
         "add.s32 %r{n}, %r1{n}, %r2{n};\nadd.f32 %f{n}, %f1{n}, %f2{n};\nadd.s64 %rd{n}, %rd1{n}, %rd2{n};\n"
     ),
@@ -189,7 +189,7 @@ def with_helper(change: Callable[[str], str]) -> list[SugarRule]:
 
 
 def with_call(change: Callable[[str], str], *sites: int) -> list[SugarRule]:
-    """Return the transpiler rules, with `change` applied to the helper calls with these numbers in the module."""
+    """Return the transpiler rules, with `change` applied to the helper calls numbered `sites` in module order."""
     numbers: dict[tuple[str, int, int], int] = {}
 
     def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:

@@ -63,7 +63,7 @@ def test_rewrites_nest_no_deeper_than_python_does(body: Body) -> None:
     plan = RewritePlan(body, frozenset())
     start, end = body.start, body.end
     accepted = [plan.accept(rewrite(start + n, end - n, (start + n + 1, end - n - 1))) for n in range(LENGTH // 2)]
-    assert accepted == [n < DEEPEST - 1 for n in range(LENGTH // 2)]  # the function body is a block, too
+    assert accepted == [n < DEEPEST - 1 for n in range(LENGTH // 2)]  # DEEPEST - 1: the Python function body is a block
     inside_out = RewritePlan(body, frozenset())
     for n in reversed(range(LENGTH // 2)):
         inside_out.accept(rewrite(start + n, end - n, (start + n + 1, end - n - 1)))
@@ -86,14 +86,14 @@ def test_rewrites_inside_of_turns_stay_where_all_turns_have_them(body: Body) -> 
     plan.settle()
     assert list(plan.rewrites()) == [loop, *common, outside]
     assert plan.in_turn(start + 3)
-    assert not plan.in_turn(start)  # a rewrite prints this item
+    assert not plan.in_turn(start)  # a rewrite itself prints the statement at `start`
     assert not plan.in_turn(start + 20)
 
 
 def test_rewrites_inside_of_turns_of_turns_are_compared_too(body: Body) -> None:
     plan, start = RewritePlan(body, frozenset()), body.start
     outer, inner = turns(start, 10, 2), [turns(start, 5, 2), turns(start + 10, 5, 2)]
-    uneven = [Rewrite("test", at, at + 2, nothing) for at in (start, start + 5)]  # rewrites in the first iteration only
+    uneven = [Rewrite("test", at, at + 2, nothing) for at in (start, start + 5)]  # rewrites in iteration 0 of `outer`
     assert all(plan.accept(each) for each in (outer, *inner, *uneven))
     plan.settle()
     assert [each.rule for each in plan.rewrites()] == ["turns"]
@@ -113,7 +113,7 @@ def test_rewrites_are_alike_only_with_all_that_is_inside_of_them(body: Body) -> 
     plan, start = RewritePlan(body, frozenset()), body.start
     loop = turns(start, 10, 2)
     blocks = [Rewrite("block", at, at + 8, nothing, ((at + 1, at + 7),)) for at in (start, start + 10)]
-    inside = rewrite(start + 2, start + 4)  # a rewrite in the first block only
+    inside = rewrite(start + 2, start + 4)  # a rewrite in only the first of the two `blocks`
     assert all(plan.accept(each) for each in (loop, *blocks, inside))
     plan.settle()
     assert list(plan.rewrites()) == [loop]

@@ -37,7 +37,7 @@ COUNTED = {
 }
 NOT_COUNTED = {
     "another register is compared": ("add.s32 %r1, %r1, 1", "setp.lt.s32 %p1, %r2, 8", ""),
-    "away from the stop": ("add.s32 %r1, %r1, 1", "setp.gt.s32 %p1, %r1, 8", ""),
+    "a counter that moves away from its stop": ("add.s32 %r1, %r1, 1", "setp.gt.s32 %p1, %r1, 8", ""),
     "stop included": ("add.s32 %r1, %r1, 1", "setp.le.s32 %p1, %r1, 8", ""),
     "branch on another predicate": ("add.s32 %r1, %r1, 1", "setp.lt.s32 %p2, %r1, 8", ""),
     "negated predicate": ("add.s32 %r1, %r1, 1", "setp.lt.s32 %p1, %r1, 8", "!"),

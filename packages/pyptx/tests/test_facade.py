@@ -1,4 +1,4 @@
-"""The façade exports the definitions of the other packages under their public names, and defines nothing itself."""
+"""The package pyptx exports definitions of other packages under their public names, and defines nothing itself."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from .problem import F8, Array, Near, Problem, Row, draws
 HEADS, LENGTH, WIDTH, BLOCK = 2, 192, 64, 64
 SCALE = 0.125
 STAGES = 2
-SHARED_BYTES = (1 + 2 * STAGES) * 2 * BLOCK * WIDTH + 8 * STAGES  # in bytes: Q; K and V per stage; mbarriers
+SHARED_BYTES = (1 + 2 * STAGES) * 2 * BLOCK * WIDTH + 8 * STAGES  # bytes of Q, of K and V per stage, and of mbarriers
 EPS2 = 2.0**-11
 
 

@@ -106,7 +106,7 @@ def _integers(cell: int, value: int, bits: int, *, signed: bool) -> int:
         x &= top
         return x - (1 << bits) if signed and x >= half else x
 
-    cell = value  # the exchange overwrites the result of the add
+    cell = value  # the kernel's atomicExch overwrites the result of its atomicAdd
     cell = max(min(cell, value), value) & value | value
     cell = wrap(cell ^ value)
     if cell == value:

@@ -83,7 +83,7 @@ def calls(which: int) -> Problem:
 
 
 def dispatch() -> Problem:
-    # Each value of x[i] selects one case. The kernel writes all stack slots before it reads them.
+    # Each value of x[i] selects one case of a switch. The kernel writes all stack slots before it reads them.
     x = np.array([0] * 20 + [1, 4, 2, 5, 6, 9, 0, 2, 3, 8], np.int32)
     n, local, after = len(x), [0] * 20, x.tolist()
     unknown = [True] * 20

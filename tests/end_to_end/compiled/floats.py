@@ -140,7 +140,7 @@ def rounding() -> Problem:
     low = (bits & 0xFFFFFFFF).astype(np.uint32).view(np.int32).astype(np.int64)
     n = np.rint(x).astype(np.int64) + np.floor(x).astype(np.int64) + bits + (bits >> 32) + low
     exact = np.sum(terms, axis=0)
-    # The partial sums are smaller than the final sum, and each addition errs by at most one ulp.
+    # Partial sums of `terms` are smaller than the final sum, so each addition errs by at most one ulp of the final sum.
     return Problem((x, Fresh(32, np.int64)), {0: Near(exact, 10 * EPS8), 1: n})
 
 

@@ -13,7 +13,8 @@ from pyptx_sim import WithDescriptor
 from .problem import F8, Array, Problem, Row, draws
 
 BF16 = ml_dtypes.bfloat16
-SHARED_BYTES = 3 * (128 + 256) * 64 * 2 + 128 * 256 * 2 + 2 * 3 * 8  # 3 stages of A and B; C; 2 mbarriers a stage
+# Bytes of 3 pipeline stages of A and B, of C, and of 2 mbarriers per stage.
+SHARED_BYTES = 3 * (128 + 256) * 64 * 2 + 128 * 256 * 2 + 2 * 3 * 8
 
 
 def _map(array: Array, box: tuple[int, int]) -> WithDescriptor:

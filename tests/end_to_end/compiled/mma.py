@@ -69,7 +69,7 @@ def _sub_byte() -> Problem:
     return Problem((a, b, Fresh(64, np.int32)), {2: wanted.astype(np.int32).reshape(-1)})
 
 
-# Mangled template arguments: shape, types of operands and accumulator, layouts, bound relative to Σ|a b|.
+# Mangled template arguments: shape, types of operands and accumulator, layouts, error bound relative to Σ|a b|.
 PRODUCTS: dict[str, tuple[tuple[int, int, int], tuple[Any, Any], str, float]] = {
     "ILi16ELi16ELi16E6__halff": ((16, 16, 16), (F2, F4), "rc", 2.0**-18),
     "ILi32ELi8ELi16E6__halfS": ((32, 8, 16), (F2, F2), "cr", 2.0**-8),

@@ -43,7 +43,7 @@ def begin() -> None:
     cute.make_rmem_tensor = cute.make_fragment
 
 
-_lowered: list[str] = []  # lowered modules as text; the package wraps exceptions, so none can carry a module
+_lowered: list[str] = []  # lowered MLIR modules as text; our exception cannot pass them: the package replaces it
 
 
 class _OfADevice:

@@ -1,7 +1,7 @@
-"""CuTe DSL: the host function is compiled for stand-in arrays; its only kernel is run.
+"""CuTe DSL: the host function is compiled for fake tensors (stand-ins); its only kernel is run.
 
-A case's `kernel` returns that function and the stand-ins; its arguments are those of the kernel. The compiler's data
-about the kernel's parameters and launch is kept; a case may omit a grid that these data contain.
+A case's `kernel` returns that function and the stand-ins; the case's arguments are those of the kernel. The compiler's
+data about the kernel's parameters and launch is kept; a case may omit a grid that these data contain.
 """
 
 from __future__ import annotations

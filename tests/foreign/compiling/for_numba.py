@@ -32,7 +32,7 @@ def compiled(case: Case, target: str) -> Compiled:
 
 
 def _array(parameters: Parameters, argument: Array) -> None:
-    """Add an array as Numba's launcher does: owner, parent, counts, data, shape and strides."""
+    """Add an array as Numba's launcher does: owner, parent, number and size of elements, data, shape, strides."""
     values = argument.start.astype(np.dtype(argument.element))
     for number in (0, 0, values.size, values.itemsize):
         parameters.number(number, "int64")

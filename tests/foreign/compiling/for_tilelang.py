@@ -23,7 +23,7 @@ OPTIONS = ("-ptx", "-std=c++20", "-w", "-DENABLE_BF16", f"-I{HEADERS / 'src'}",
 
 
 def compiled(case: Case, target: str) -> Compiled:
-    """Compile the function that a case's `kernel` returns; its arguments have the names of the parameters."""
+    """Compile the function that a case's `kernel` returns; the case's arguments are named as its parameters."""
     with Target({"kind": "cuda", "arch": target}) as device:
         made = tilelang.lower(case.kernel(), target=device)
     (host,) = made.host_mod.functions.values()

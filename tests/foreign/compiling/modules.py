@@ -23,7 +23,7 @@ OF_MAPS = {
 
 @dataclass(eq=False)
 class Parameters:
-    """Parameters of an entry, in order, as rows of `launch.json`."""
+    """Parameters of a PTX entry, in order, each as a JSON object (row) of `launch.json`."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     arrays: dict[str, Any] = field(default_factory=dict)
@@ -106,7 +106,7 @@ class Compiled:
 
 
 def write(folder: Path, case: Case, made: Compiled) -> None:
-    """Write the files that the runner reads."""
+    """Write the files of a compiled kernel, which `tests.foreign.running` reads."""
     folder.mkdir(parents=True)
     for number, text in enumerate([made.text, *made.linked]):
         (folder / f"{number}.ptx").write_text(text, encoding="utf-8", newline="")

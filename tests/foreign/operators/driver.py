@@ -37,7 +37,7 @@ class SimulatorDriver:
         self.get_active_torch_device = lambda: torch.device("cpu")
         self.get_device_interface = lambda: torch.cpu
         self.map_python_to_cpp_type = str
-        self.get_benchmarker = lambda: lambda *_, **__: [0.0, 0.0, 0.0]  # unused: autotuning keeps one configuration
+        self.get_benchmarker = lambda: lambda *_, **__: [0.0, 0.0, 0.0]  # never timed: one configuration per kernel
         CUDABackend.make_cubin = lambda _self, ptx, *_: ptx.encode()
         Autotuner.prune_configs = lambda tuner, _arguments: [min(tuner.configs, key=_size)]
         triton.runtime.driver.set_active(self)

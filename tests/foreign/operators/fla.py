@@ -55,7 +55,7 @@ def halved(made):
 
 
 def recurrence(q, k, v, decay=None, beta=None, bonus=None, *, delta=False):
-    """Return a linear recurrence's outputs, step by step; its state is keys x values, `decay` a logarithm."""
+    """Return a linear recurrence's outputs; its state is [key width, value width], `decay` a logarithm per step."""
     batch, steps, heads, keys = q.shape
     state, outputs = torch.zeros(batch, heads, keys, v.shape[-1], dtype=q.dtype), []
     for t in range(steps):

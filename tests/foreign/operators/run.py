@@ -76,7 +76,7 @@ def main(library: str, packages: str, folder: str) -> None:
     sys.path.append(packages)
     from tests.foreign.operators.driver import SimulatorDriver
 
-    os.environ["TRITON_DEFAULT_FP_FUSION"] = "1"  # Triton's default; the pinned release warns if it is unset
+    os.environ["TRITON_DEFAULT_FP_FUSION"] = "1"  # Triton's default; an unset variable causes a warning
     driver, key = SimulatorDriver(), _key()
     for operator in import_module(f"tests.foreign.operators.{library}").OPERATORS:
         path = Path(folder) / f"{operator.name}.json"

@@ -59,7 +59,7 @@ def main() -> int:
         if found:
             show(given.seed, found, undefined=given.undefined, smaller=True)
         else:
-            print("the results of all schedules equal the reference's")
+            print("the results of all schedules equal the reference implementation's")
         return int(found is not None)
     started, failures = time.monotonic(), list[tuple[int, Failure]]()
     with Pool(given.j) as pool:

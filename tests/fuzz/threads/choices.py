@@ -23,7 +23,7 @@ FLAGS, DATA, WORDS = 8, 12, 16
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """The threads that execute a body.
+    """The threads that execute a body (statement list of the program).
 
     `warps` are warps of the CTA whose threads all execute it (if `whole`). `mask` is the membermask of the executing
     lanes of a warp. Unless it is `exact`, it includes lanes that have exited or were never launched.

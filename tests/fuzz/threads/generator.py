@@ -82,7 +82,7 @@ class _Generator(CtaStatements):
         )
 
     def prologue(self, body: Statements) -> Statements:
-        """Return the initialization of a body's shared memory and mbarriers; the caller must append a CTA barrier."""
+        """Return the initialization of shared memory and mbarriers used by `body`; the caller appends a CTA barrier."""
         each = statements(tuple(body))
         used = {(one.space, one.base) for one in each if isinstance(one, Load | Store | Atomic)}
         first: Statements = [
@@ -138,7 +138,7 @@ class _Generator(CtaStatements):
         return found
 
     def after(self, region: Region, found: Statements) -> Region:
-        """Return the `Region` (threads) after the statements `found`; remove a marker `Now` at their end."""
+        """Return the `Region` (threads) that executes code after `found`; remove a final marker `Now` from `found`."""
         if found and isinstance(found[-1], Now):
             now = found.pop()
             assert isinstance(now, Now)

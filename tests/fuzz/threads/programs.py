@@ -350,7 +350,7 @@ def statements(body: Body) -> Iterator[Statement]:
 
 
 def bodies(statement: Statement) -> tuple[Body, ...]:
-    """Return the nested bodies of a statement."""
+    """Return the nested statement lists of a statement."""
     match statement:
         case If():
             return statement.then, statement.other

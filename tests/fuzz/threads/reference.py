@@ -47,7 +47,7 @@ class Outcome:
 
     @property
     def defined(self) -> bool:
-        """Whether all results are defined."""
+        """Whether no result of a thread and no word of global memory is undefined."""
         return None not in self.memory and not any(None in row for row in self.results)
 
 
@@ -58,7 +58,7 @@ def outcome(program: ast.Program, *, backwards: bool = False) -> Outcome:
 
 @dataclass(slots=True)
 class _Wait:
-    """Wait of a thread: for threads at the same statement with the same key, for an mbarrier phase, or for a flag."""
+    """Wait of a thread: `key` is the barrier number, the membermask or the mbarrier phase; 0 for a wait for a flag."""
 
     statement: Any
     key: Any
@@ -87,7 +87,7 @@ class _Thread:
 
 @dataclass(slots=True)
 class _Barrier:
-    """A CTA barrier's current phase: waiting threads by warp, released clocks; the last phase's waits as epochs."""
+    """A CTA barrier's phase: waiting threads by warp, clocks of arrivals, and threads that waited in the last phase."""
 
     waits: dict[int, list[_Thread]] = field(default_factory=dict)
     clocks: list[Clock] = field(default_factory=list)

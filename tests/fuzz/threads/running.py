@@ -1,4 +1,4 @@
-"""Runs of a program on the simulator, compared with the reference."""
+"""Runs of a program on the simulator, compared with the reference implementation."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def schedules(number: int, count: int) -> tuple[Schedule, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A failing schedule, and the difference of the program's run from the reference."""
+    """A failing schedule, and the difference of its results from those of the reference implementation."""
 
     schedule: Schedule
     kind: str

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from .choices import Statements
     from .programs import Operand, Statement
 
-UNDEFINED: Final = "planted"  # register that gets the undefined value of the added shuffle
+UNDEFINED: Final = "planted"  # destination register of the shuffle that `undefined_read` adds
 
 
 class WarpStatements(ThreadStatements, ABC):
@@ -148,7 +148,7 @@ class WarpStatements(ThreadStatements, ABC):
         ]  # fmt: skip
 
     def live(self, region: Region, mask: Operand, found: Statements) -> tuple[Operand, Statements]:
-        """Return a membermask without exited and never launched lanes, and `found` with its computation."""
+        """Return a membermask without exited and never launched lanes, and `found` plus the ballot that computes it."""
         if region.exact:
             return mask, found
         name = self.name("m")

@@ -18,7 +18,8 @@ STRICTER: dict[str, str] = {
     ),
 }
 
-# These differences concern the contents of address brackets; the table checks only operand kinds.
+# The listed instructions differ from valid ones only inside address brackets; the instruction table checks operand
+# kinds, not the contents of brackets.
 LAXER: dict[str, str] = {
     r"\.override::global_dim(_stride)?\S* .*\{[^{}]*\b[1-9]\d*\}\]": (
         "with .override::global_dim, constant coordinates must be 0, which only ptxas checks"

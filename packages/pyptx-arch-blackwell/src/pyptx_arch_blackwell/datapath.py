@@ -55,13 +55,13 @@ def accumulator(
     if rows == LANES:  # layouts D and A of the manual: one lane per row
         return tuple(Rectangle(block, block * rows, rows, 0, n, 0) for block in range(blocks))
     if rows == LANES // 2 and not stationary:
-        if blocks == 1 or sparse:  # layouts F and C: 16 lanes of each lane quarter
+        if blocks == 1 or sparse:  # the manual's layouts F and C: 16 lanes of each lane quarter
             return tuple(
                 Rectangle(block, block * rows + part * _HALF, _HALF, 0, n, part * PARTITION)
                 for block in range(blocks)
                 for part in range(LANES // PARTITION)
             )
-        width = n // 2  # layout B: columns N/2 on are in lanes 64-127
+        width = n // 2  # manual's layout B: columns N/2 on are in lanes 64-127
         return tuple(
             Rectangle(block, block * rows, rows, part * width, width, part * rows)
             for block in range(blocks)

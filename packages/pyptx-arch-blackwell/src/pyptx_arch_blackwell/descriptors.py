@@ -126,11 +126,11 @@ KINDS = tuple(_FORMATS)
 SCALED_KINDS = tuple(kind for kind in KINDS if _values(kind, "scale"))
 """MMA kinds with scale factors."""
 FACTORS = {kind: _values(kind, "a") for kind in KINDS}
-"""Types of operands A and B by kind; A and B may differ."""
+"""Types of operands A and B by MMA kind; A and B may have different types."""
 SUMS = {kind: _values(kind, "d") or ("f32",) for kind in KINDS}
-"""Types of the accumulator by kind."""
+"""Types of the accumulator by MMA kind."""
 SCALES = {kind: _values(kind, "scale") for kind in SCALED_KINDS}
-"""Types of the scale factors by kind, for kinds with scale factors."""
+"""Types of the scale factors by MMA kind, for kinds with scale factors."""
 
 
 def default_depth(kind: str, *, sparse: bool = False) -> int:
@@ -332,7 +332,7 @@ _ZERO_COLUMNS = (
     Field("use_span", 48, 8, least=1),
     Field("shift", 56, 6),
 )
-_PARTS = {128: 1, 64: 2, 32: 4}  # number of sub-masks, by M
+_PARTS = {128: 1, 64: 2, 32: 4}  # number of sub-masks of a zero-column mask, by M
 _MOST_SHIFT = {128: 32, 64: 32, 32: 16}
 
 

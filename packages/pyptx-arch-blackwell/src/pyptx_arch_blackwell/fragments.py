@@ -74,7 +74,7 @@ def accumulator_fragment(
 
 
 def _step(parts: Iterable[Rectangle], lane: int) -> Stride | None:
-    """Return the row and column of D at the first column of a lane; None for a lane without elements of D."""
+    """Return the row and column of D in tensor memory lane `lane`, column 0; None for a lane without elements of D."""
     for part in parts:
         inside = lane - part.lane
         if 0 <= inside < part.rows and part.column == 0:
@@ -83,7 +83,7 @@ def _step(parts: Iterable[Rectangle], lane: int) -> Stride | None:
 
 
 def _composed(steps: dict[int, Stride | None], step: Stride) -> Stride | None:
-    """Return the stride in D of the tensor memory stride `step`; None for a lane without elements of D."""
+    """Return the distance in D of elements that are `step` apart in tensor memory; None if D does not use the lane."""
     if not step.row:
         return Stride(0, step.column)
     found = steps[step.row]

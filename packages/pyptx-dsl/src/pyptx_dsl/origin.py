@@ -33,13 +33,13 @@ class Recorder:
     def __init__(self) -> None:
         """Create a recorder without recorded frames."""
         self.root: FrameType | None = None
-        # Keyed by id: hashing a code object hashes its constants. `_codes` keeps the objects alive.
+        # Keys are ids of code objects: hashing a code object hashes its constants. `_codes` keeps the objects alive.
         self._codes: dict[int, CodeType] = {}
         self._users: dict[int, bool] = {}
         self._lines: dict[int, tuple[list[int], list[int]]] = {}
 
     def stop_at(self, frame: FrameType) -> None:
-        """End recorded stacks at `frame`, which runs the trace; include `frame` only if it is user code."""
+        """End recorded Python stacks at `frame`, which runs the trace; include `frame` only if it is user code."""
         self.root = frame if is_machinery(frame) else frame.f_back
 
     def capture(self, frame: FrameType | None) -> Site:

@@ -61,7 +61,7 @@ OPERATORS: dict[str, str] = {
     "divmod()": CALLS["divmod"],
     "": "registers have + - * / // % & | ^ ~ << >> and comparisons; convert with ptx.cvt",
 }
-"""Help for each operator that registers do not support, named as in Python's messages; key `""`: all others."""
+"""Help for each operator that registers do not support, by its name in Python's messages; `""`: any other operator."""
 
 ARGUMENTS: dict[str, str] = {
     "ptx.ret": "write results to the output arrays, and end with ptx.ret(): a kernel has no return value",
@@ -119,8 +119,8 @@ KERNEL_KEYWORDS: dict[str, str] = {
 """Help for each keyword that users of other systems pass to `@kernel` and pyptx lacks."""
 
 CALL_KEYWORDS: dict[str, str] = {
-    "grid": "set it in the decorator: @kernel(grid=…), as numbers or a function of the dimensions",
-    "block": "set it in the decorator: @kernel(block=(128, 1, 1))",
+    "grid": "set the grid in the decorator: @kernel(grid=…), as numbers or a function of the dimensions",
+    "block": "set the block size in the decorator: @kernel(block=(128, 1, 1))",
     "stream": "launches go to the current stream of torch or jax",
     "check": 'use k.simulate(…, checks="all") to run the checks, "none" to skip them',
     "checks": 'a plain call has no checks=: k.simulate(…, checks="all") runs all checks',

@@ -38,7 +38,7 @@ class PtxType(Unique):
         object.__setattr__(self, "bits", WIDTHS[self.name])  # the dataclass is frozen: plain assignment would raise
 
     def __hash__(self) -> int:
-        return hash(self.name)  # names are unique; a hash of all fields would be slower
+        return hash(self.name)  # type names are unique; a hash of all fields would be slower
 
     @property
     def ptx(self) -> str:
@@ -102,7 +102,7 @@ f16 = PtxType("f16", "b16", "float", "%h", "b16", "b16")
 bf16 = PtxType("bf16", "b16", "float", "%h", "b16", "b16")
 f32 = PtxType("f32", "f32", "float", "%f", "f32", "f32")
 f64 = PtxType("f64", "f64", "float", "%fd", "f64", "f64")
-# `cvt.rna.tf32.f32` and `mma` require `.b32` registers for tf32, so it shares the group of the 32-bit integers.
+# `cvt.rna.tf32.f32` and `mma` require `.b32` registers for tf32, so it shares the group of 32-bit integers.
 tf32 = PtxType("tf32", "b32", "float", "%r", "b32", "b32")
 
 f16x2 = PtxType("f16x2", "b32", "packed", "%hh", "b32", "b32")
@@ -124,7 +124,7 @@ e3m2x2 = PtxType("e3m2x2", "b16", "packed", "%rs", "b16", "b16")
 ue8m0x2 = PtxType("ue8m0x2", "b16", "packed", "%rs", "b16", "b16")
 ue5m3x2 = PtxType("ue5m3x2", "b16", "packed", "%rs", "b16", "b16")
 s2f6x2 = PtxType("s2f6x2", "b16", "packed", "%rs", "b16", "b16")
-# `cvt.….e2m1x2` accepts a `.b8` register only, and there is no `mov.b8`.
+# `cvt` to or from e2m1x2 accepts a `.b8` register only, and PTX has no `mov.b8`.
 e2m1x2 = PtxType("e2m1x2", "b8", "packed", "%bb", None, "b8")
 e4m3x4 = PtxType("e4m3x4", "b32", "packed", "%r", "b32", "b32")
 e5m2x4 = PtxType("e5m2x4", "b32", "packed", "%r", "b32", "b32")

@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 MARK: Final = "__tracebackhide__"
 
-# Standard modules between a user's line and pyptx, as in `with ptx.if_(…)`; they lack `__tracebackhide__`.
+# Standard modules with stack frames between user code and pyptx, as in `with ptx.if_(…)`, and no `__tracebackhide__`.
 _CONTEXTS: Final = "contextlib"
 _BETWEEN: Final = frozenset({_CONTEXTS, "functools"})
 
 
 def is_machinery(frame: FrameType) -> bool:
-    """Return whether a frame is between user code and pyptx: marked, or of a framework, `contextlib` or `functools`."""
+    """Return whether a frame's module is internal (marked), or between user code and pyptx, such as `contextlib`."""
     names = frame.f_globals
     return is_marked(names) or _root(names) in _between()
 
 
 def is_internal(frame: FrameType) -> bool:
-    """Return whether to hide a frame in a user's traceback: one of a marked module, or of `contextlib`."""
+    """Return whether to hide a frame in a user's traceback: its module is marked (`MARK`), or is `contextlib`."""
     names = frame.f_globals
     return is_marked(names) or _root(names) == _CONTEXTS
 
@@ -48,7 +48,7 @@ def _root(names: Mapping[str, object]) -> str:
 
 @functools.cache
 def _between() -> frozenset[str]:
-    """Return the top-level packages without a mark between user code and pyptx: Python's and the frameworks'."""
+    """Return the top-level packages, without `MARK`, whose frames may be between user code and pyptx."""
     from pyptx_ir.plugins.homes import HOMES
 
     return _BETWEEN.union(*(home.frameworks for home in HOMES if home.launches))

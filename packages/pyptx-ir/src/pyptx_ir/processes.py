@@ -73,7 +73,7 @@ def in_processes(
     thread = Thread(target=_hand_out, args=(partial(_interruptible, function), items, number, results, leaving))
     try:
         _start_tracker()
-        before = _mask("SIG_BLOCK", signal.SIGINT)  # threads and processes started by this thread inherit the mask
+        before = _mask("SIG_BLOCK", signal.SIGINT)  # new threads and processes inherit the signal mask
         try:
             thread.start()
         finally:

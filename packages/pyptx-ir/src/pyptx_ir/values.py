@@ -30,7 +30,7 @@ class _SignatureOfFields:
     def __get__(self, _: object, kind: Any) -> Signature | None:  # noqa: ANN401 - the function assigns its `__init__`
         if kind.__init__ is _first_init:
             _compile(kind)
-        return None  # None makes `inspect` use the constructor
+        return None  # without a `__signature__`, `inspect` uses the constructor's
 
 
 class Value:
@@ -106,7 +106,7 @@ def _first_init(self: Value, *arguments: object, **keywords: object) -> None:
 def _compile(kind: type) -> Any:  # noqa: ANN401 - the function assigns its `__init__`
     """Return the class that defines the constructor of `kind`, after compiling the constructor."""
     owner: Any = next(one for one in kind.__mro__ if "__init__" in vars(one))
-    if owner.__init__ is _first_init:  # else another thread has compiled the constructor
+    if owner.__init__ is _first_init:  # unless another thread has compiled the constructor
         owner.__init__ = _constructor(owner)
     return owner
 
@@ -125,7 +125,7 @@ def __init__({parameters}):
 
 
 def _constructor(kind: Any) -> Any:  # noqa: ANN401 - a function whose parameters are the fields
-    """Return the constructor of a frozen class with these fields. An undecorated subclass has no draft of its own."""
+    """Return the constructor of a frozen class with these fields. An undecorated subclass has no own `draft` class."""
     names = {"__kind": kind, "__draft": draft(kind), "__become": _become, "__put": object.__setattr__, "__new": MISSING}
     listed = sorted((one for one in fields(kind) if one.init), key=lambda one: bool(one.kw_only))
     parameters, values = ["self"], dict[str, str]()
@@ -148,7 +148,7 @@ def _constructor(kind: Any) -> Any:  # noqa: ANN401 - a function whose parameter
 
 
 def _parameter(one: Field[Any], names: dict[str, object]) -> tuple[str, str]:
-    """Return the source of a field's parameter and of its value; add the objects that both use to `names`."""
+    """Return Python source of a field's constructor parameter and of its value; add the objects they use to `names`."""
     name = one.name
     if one.default_factory is not MISSING:
         names[f"__make_{name}"] = one.default_factory
@@ -163,7 +163,7 @@ def draft(kind: type) -> Any:  # noqa: ANN401 - callers assign attributes of the
     """Return a class whose instances, with all slots set, become `kind` by `value.__class__ = kind`."""
     namespace: dict[str, object] = {
         "__slots__": kind.__dict__["__slots__"],
-        # Both setters are needed: with only one of them, assignment uses the slower inherited path.
+        # `__setattr__` alone does not suffice: assignments are slow if the inherited `__delattr__` remains.
         "__setattr__": object.__setattr__,
         "__delattr__": object.__delattr__,
         "__init__": object.__init__,

@@ -42,7 +42,7 @@ def join(forward: Kernel, backward: Backward, keywords: Mapping[str, object]) ->
 
     def call(*arrays: object, **keywords: object) -> object:
         own = constants(forward.name, keywords)
-        specialized(forward, arguments_of(forward, arrays), own)  # raises for an invalid call before jax traces it
+        specialized(forward, arguments_of(forward, arrays), own)  # errors of an invalid call, before jax traces it
         if not any(map(is_traced, arrays)):
             return answer(programs.get(own), arrays)
         # Inside shard_map, the gradient of a replicated array is the sum of the devices' gradients. jax derives

@@ -37,7 +37,7 @@ def run_of(origin: Origin) -> Callable[[list[memoryview]], None]:
     runtime = simulator(special.entry)
     announce(special.entry, origin.place)
     inputs = len(special.inputs)
-    first = inputs + len(operands)  # index of the first output
+    first = inputs + len(operands)  # index of the first output in `memory`
 
     def run(memory: list[memoryview]) -> None:
         numbers = {each.name: each.read(view) for each, view in zip(operands, memory[inputs:first], strict=True)}

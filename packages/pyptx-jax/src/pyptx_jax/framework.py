@@ -23,7 +23,7 @@ _BACKEND: Final[Any] = backend
 
 def concrete_type() -> type[object]:
     """Return the type of concrete arrays; jax has no public name for it."""
-    with _JAX.ensure_compile_time_eval():  # makes zeros() concrete even while jax traces
+    with _JAX.ensure_compile_time_eval():  # zeros() is concrete even while jax traces
         return cast("type[object]", type(_JAX.numpy.zeros(())))
 
 

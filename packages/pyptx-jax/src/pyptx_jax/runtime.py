@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyptx_dsl.kernels.differentiable import Backward
     from pyptx_dsl.kernels.kernel import Kernel
 
-PRIORITY: Final = 100  # called before the simulator's runtime
+PRIORITY: Final = 100  # above the simulator's priority: this runtime is asked first
 
 
 def claims(arguments: Sequence[object]) -> bool:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyptx_launch.plans import Plan
 
 MAX_TENSORS: Final = _shim.MAX_TENSORS
-"""Maximum number of tensors per call; a call with more is a miss."""
+"""Maximum number of tensors per call; the launcher passes a call with more tensors to `miss`."""
 
 # DLPack DLDataType by PTX type name: code, bits, lanes.
 _DTYPES: Final = {
@@ -288,7 +288,8 @@ if TYPE_CHECKING:
             """Launch the matching plan and return its outputs, or return the result of `miss`."""
             ...
 
-        _references: tuple[Any, ...]  # constructor arguments; names of scalars and fixed keywords are last
+        # Arguments of the launcher's constructor; the last two are the names of scalars and of fixed keywords.
+        _references: tuple[Any, ...]
 
         def add(
             self,

@@ -30,7 +30,7 @@ def open_driver() -> None:
 @cache
 def bindings() -> ModuleType:
     """Return `cuda.bindings.driver` on the native extension's driver; raise DriverMissingError if there is none."""
-    open_driver()  # loads the driver, so that cuda-bindings finds the same libcuda
+    open_driver()  # load libcuda first, so that cuda-bindings finds the same library
     return importlib.import_module("cuda.bindings.driver")
 
 

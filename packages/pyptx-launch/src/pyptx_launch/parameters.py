@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """`.param .u64`: the address of tensor `index`; inputs are counted first, then outputs."""
+    """`.param .u64`: the address of tensor argument `index`; inputs are counted first, then outputs."""
 
     index: int
 
@@ -30,7 +30,7 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """`.param .align 64 .b8 name[128]`: the tensor map of tensor `index`, by value."""
+    """`.param .align 64 .b8 name[128]`: the tensor map of tensor argument `index`, by value."""
 
     index: int
     map: TensorMapLike
@@ -38,7 +38,7 @@ class Map:
 
 @dataclass(frozen=True, slots=True)
 class MapPointer:
-    """`.param .u64`: the address of the tensor map of tensor `index`, which is stored in device memory."""
+    """`.param .u64`: the address in device memory of the tensor map of tensor argument `index`."""
 
     index: int
     map: TensorMapLike

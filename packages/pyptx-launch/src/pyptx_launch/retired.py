@@ -54,7 +54,7 @@ class RetiredLibraries:
 
     def __init__(self, many: int = MANY) -> None:
         self.batches: tuple[Batch, ...] = ()
-        self._gathering = deque[Retired]()  # finalizers append without the lock, which their thread may hold
+        self._gathering = deque[Retired]()  # finalizers append to this deque without the lock: their thread may hold it
         self._many = many
         self._guards: tuple[Callable[[], bool], ...] = ()
         self._lock = threading.Lock()

@@ -108,7 +108,7 @@ class TensorMap:
         fill: str = "zeros",
     ) -> Self:
         """Return the tensor map of a contiguous tensor, with a box of adjacent elements."""
-        bits = TYPES[dtype].bits if dtype in TYPES else 8  # the check below rejects an unknown type
+        bits = TYPES[dtype].bits if dtype in TYPES else 8  # the constructor rejects an unknown type
         strides = [max(1, bits // 8)]
         for step in range(1, len(shape)):
             strides.append(bits * shape[-1] // 8 if step == 1 else strides[-1] * shape[-step])

@@ -123,7 +123,7 @@ class Simulator:
         asked = Launch(grid=grid, block=block, cluster=cluster, shared_bytes=request.shared)
         launch = configuration_of(program, asked)
         memories, heap = self._memories(program, request)
-        together = launch.ctas * launch.warps_per_cta <= RESIDENT_WARPS  # all resident: CTAs may wait for each other
+        together = launch.ctas * launch.warps_per_cta <= RESIDENT_WARPS  # resident CTAs may wait for each other
         warps = RESIDENT_WARPS if together else WAVE_WARPS
         log = FindingLog(program.place, program.opcode, {}, {})
         machine = Machine(program, code, launch, memories, heap, log, checked=False, warps=warps)
@@ -298,7 +298,7 @@ def install(path: str) -> None:
     simulator: list[Simulator] = []
 
     def launch(request: Any) -> int:
-        if not simulator:  # created at the first launch: it imports NumPy
+        if not simulator:  # the first launch creates the simulator, which imports NumPy
             simulator.append(Simulator(driver))
         return simulator[0].answer(request)
 

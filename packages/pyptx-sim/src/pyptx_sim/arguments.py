@@ -70,7 +70,7 @@ class Arguments:
 
 
 def pack_arguments(launches: Sequence[tuple[Program, Launch]], *, checked: bool) -> tuple[Arguments, ...]:
-    """Place the arrays, and pack the other arguments, of launches of one module that share global memory.
+    """Give the arrays global addresses, and pack the other arguments, of launches of one module that share memory.
 
     Messages use the launch's argument names, or else the entry's parameter names. Raises LaunchError for a wrong number
     of arguments or an invalid value.
@@ -80,7 +80,7 @@ def pack_arguments(launches: Sequence[tuple[Program, Launch]], *, checked: bool)
     placing = _placing(variables, memory_of_arrays)
     banks, named = _banks(placing, launches)
     grown = placing.regions.grown()
-    if grown:  # pack again: overlapping arrays share regions, whose extents are known only now
+    if grown:  # pack the arguments again: the extents of regions of overlapping arrays are known only now
         placing = _placing(variables, memory_of_arrays, grown)
         banks, named = _banks(placing, launches)
     heap, memory = _global_memory(launches, variables, placing, checked=checked)

@@ -1,4 +1,4 @@
-"""The simulator's built-in extension: memory, control flow, barriers, copies and rules of ordinary PTX."""
+"""Built-in simulator extension: memory, control flow, barriers, copies, rules outside the pyptx-arch packages."""
 
 from __future__ import annotations
 

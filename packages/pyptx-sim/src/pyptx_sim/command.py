@@ -157,10 +157,10 @@ def _parser() -> argparse.ArgumentParser:
     add("--resident-blocks", type=int, metavar="N", help="maximum number of resident CTAs")
     add("--arg", action="append", default=[], metavar="SPEC", help="value of the entry's next parameter; see below")
     add("--save", action="append", default=[], metavar="NAME=FILE", help="write an array to a .npy file (-: to stdout)")
-    add("--seed", type=int, default=0, metavar="N", help="schedule: 0: fixed order, others: random (0)")
+    add("--seed", type=int, default=0, metavar="N", help="schedule: 0: fixed order, others: random (default: 0)")
     add("--delay-async", action="store_true", help="complete asynchronous operations only when a thread waits for them")
-    add("--checks", type=_checks, default="all", metavar="RULE,…", help="rules to check: all, none, or names (all)")
-    add("--numerics", choices=("fast", "exact"), default="fast", help="arithmetic of MMA accumulation (fast)")
+    add("--checks", type=_checks, default="all", metavar="RULE,…", help="rules to check: all (default), none, or names")
+    add("--numerics", choices=("fast", "exact"), default="fast", help="arithmetic of MMA accumulation (default: fast)")
     add(
         "--steps",
         type=int,

@@ -182,7 +182,7 @@ _Chunk: TypeAlias = "tuple[int, bytearray]"
 
 
 class _Pickler(pickle.Pickler):
-    """Pickler that writes arrays as views of chunks (copied host memory); `spans` are the arrays' ranges so far."""
+    """Pickler that writes arrays as views of copied host memory; `spans` are the host memory of all arrays so far."""
 
     def __init__(self, file: BytesIO, chunks: Mapping[int, _Chunk]) -> None:
         """Write to `file`; `chunks` maps the address of each array to the copied host memory that contains it."""

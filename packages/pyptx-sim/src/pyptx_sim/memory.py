@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Array
     from pyptx_sim.regions import Region
 
-# Bytes reserved below the arrays for module variables, whose sizes are not known yet; few modules have over a page.
+# Bytes reserved below the arrays for module variables, whose sizes are not known yet; few modules need over 4 KiB.
 _MODULE_BYTES = 1 << 20
 
 

@@ -182,17 +182,17 @@ class RunView(Protocol):
 
     @property
     def warps(self) -> int:
-        """Maximum number of warps in a wave."""
+        """Maximum number of warps in a wave (the CTAs that run together)."""
         ...
 
     @property
     def warps_per_cta(self) -> int:
-        """Number of warps per CTA; warp `w` belongs to the CTA in slot `w // warps_per_cta`."""
+        """Number of warps per CTA; warp `w` belongs to running CTA number `w // warps_per_cta`."""
         ...
 
     @property
     def cluster_size(self) -> int:
-        """Number of CTAs per cluster; the CTA in slot `s` belongs to cluster `s // cluster_size` of the wave."""
+        """Number of CTAs per cluster; of the CTAs that run together, CTA `s` belongs to cluster `s // cluster_size`."""
         ...
 
     @property
@@ -211,15 +211,15 @@ class RunView(Protocol):
         ...
 
     def arena_size(self, space: Space) -> int:
-        """Return the size of the arena of `space` in bytes."""
+        """Return the size in bytes of the arena (simulated memory) of the state space `space`."""
         ...
 
     def shared_stride(self) -> int:
-        """Return the distance between the shared memory of consecutive CTA slots in bytes."""
+        """Return the distance in bytes between the shared memory of consecutive CTAs in the `shared` arena."""
         ...
 
     def bytes_at(self, space: Space, offset: int, size: int) -> bytes:
-        """Return `size` bytes of the arena of `space` at `offset`."""
+        """Return `size` bytes at `offset` in the arena (simulated memory) of the state space `space`."""
         ...
 
     def opcode(self, pc: int) -> tuple[str, ...]:
@@ -231,11 +231,11 @@ class RunView(Protocol):
         ...
 
     def warp_name(self, warp: int) -> str:
-        """Return the name of a warp of this wave: `warp 0, CTA (1, 0, 0)`."""
+        """Return the name of a warp of the CTAs that run now: `warp 0, CTA (1, 0, 0)`."""
         ...
 
     def cta_name(self, slot: int) -> str:
-        """Return the name of the CTA in a slot of this wave: `CTA (1, 0, 0)`."""
+        """Return the name of running CTA number `slot`: `CTA (1, 0, 0)`."""
         ...
 
     def place(self, pc: int) -> SourceLocation | None:
@@ -256,7 +256,7 @@ class Observer:
     """
 
     def wave_started(self) -> None:
-        """Start a wave: new CTAs with new shared and local memory reuse the warp numbers."""
+        """Observe the start of a wave: new CTAs with new shared and local memory reuse the warp numbers."""
 
     def access(
         self,
@@ -295,7 +295,7 @@ class Observer:
     def barrier(self, warps: Offsets, masks: Masks, barriers: Offsets, pc: int) -> None:
         """Observe that phases of named barriers complete, for the lanes of `masks` that waited.
 
-        `barriers[i]` is the barrier of `warps[i]`: 16 times the CTA slot plus the barrier number. Barriers of many CTAs
+        `barriers[i]` is the barrier of `warps[i]`: 16 · (CTA number) + (barrier number). Barriers of many CTAs
         may complete together. Arrivals without a wait (`bar.arrive`) are reported by `signal` instead.
         """
 
@@ -340,7 +340,7 @@ class Observer:
         """Observe a use of an mbarrier: an mbarrier operation, or the issue of an operation that signals it."""
 
     def block_used(self, blocks: Offsets, warps: Offsets, pc: int) -> None:
-        """Observe an instruction that `warps[i]` executes also for a peer CTA in CTA slot `blocks[i]`."""
+        """Observe an instruction that `warps[i]` executes also for a peer CTA: running CTA number `blocks[i]`."""
 
     def init_fence(self, warps: Offsets, masks: Masks) -> None:
         """Observe `fence.mbarrier_init`."""
@@ -391,7 +391,7 @@ class Observer:
         """Observe that all launches of the run have ended."""
 
     def wave_ended(self) -> None:
-        """Observe that every thread of the wave has exited."""
+        """Observe that every thread of the wave (the CTAs that ran together) has exited."""
 
 
 ObserverFactory: TypeAlias = Callable[[RunView], Observer]

@@ -68,7 +68,7 @@ class Placing:
         fresh: bool = False,
         output: Output | None = None,
     ) -> int:
-        """Place an array and return its global address; arrays that overlap on the host also overlap in that space."""
+        """Return the global address for an array; arrays that overlap on the host also overlap in global memory."""
         if isinstance(given, DeviceArray):
             return given.address
         if isinstance(given, np.ndarray):
@@ -86,7 +86,7 @@ class Placing:
         return GLOBAL_WINDOW + start
 
     def descriptor(self, value: WithDescriptor, what: str, name: str) -> tuple[Descriptor, bytes]:
-        """Place the array of `value`; return the kind of descriptor, and the bytes of the array's descriptor."""
+        """Place the array of `value` in global memory; return its kind of descriptor, and the descriptor's bytes."""
         kind = descriptor_of(type(value.descriptor))
         if kind is None:
             described = type(value.descriptor).__name__
@@ -106,7 +106,7 @@ class Placing:
         return _POINTER.pack(GLOBAL_WINDOW + start)
 
     def bound(self, value: Opaque, what: str, name: str) -> Bound:
-        """Place the arrays of a texture or surface and return their `Texels`; return a sampler unchanged."""
+        """Place a texture's or surface's arrays in global memory, return their `Texels`; return a sampler unchanged."""
         if isinstance(value, Sampler):
             return value
         arrays = tuple(map(texels_of, (value.array, *(value.levels if isinstance(value, Texture) else ()))))
@@ -146,7 +146,7 @@ class Placing:
         return scalar_member(value, what)
 
     def pointer(self, value: object, what: str, name: str) -> bytes:
-        """Place an array, and return the bytes of a pointer to it."""
+        """Place an array in global memory, and return the bytes of a pointer to the array."""
         if isinstance(value, Uninitialized):
             return _POINTER.pack(self.array(value.array, what, name, fresh=True, output=value.output))
         return _POINTER.pack(self.array(cast("Array | DeviceArray", value), what, name))

@@ -1,4 +1,4 @@
-"""Plugin of pyptx-sim: semantics of ordinary PTX, and the runtime for NumPy arrays and CPU tensors."""
+"""Plugin of pyptx-sim: semantics of PTX outside the pyptx-arch packages; runtime for NumPy arrays and CPU tensors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def pyptx_api_version() -> int:
 
 @hookimpl
 def pyptx_semantics() -> Sequence[Semantics]:
-    """Return the semantics of the arithmetic, conversion, warp, video and MMA instructions of ordinary PTX."""
+    """Return the semantics of arithmetic, conversion, warp, video, MMA instructions outside the pyptx-arch packages."""
     from pyptx_sim.semantics import ROWS
 
     return ROWS
@@ -30,7 +30,7 @@ def pyptx_semantics() -> Sequence[Semantics]:
 
 @hookimpl
 def pyptx_simulator_extensions() -> Sequence[SimulatorExtension]:
-    """Return the extension of ordinary PTX: memory, control flow, barriers, copies and rules."""
+    """Return the extension for PTX outside the pyptx-arch packages: memory, control flow, barriers, copies, rules."""
     from pyptx_ir.plugins.rows import SimulatorExtension
 
     def load() -> object:

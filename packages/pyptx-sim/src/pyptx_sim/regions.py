@@ -191,7 +191,7 @@ class Regions:
     def of(self, host: HostSpan, name: str) -> Region:
         """Return the region that contains an array, or a new region that replaces all regions that overlap the array.
 
-        An array without elements gets its own region. Raise LaunchError if a replaced region is fixed.
+        An array without elements gets its own region. Raise LaunchError if a replaced region is `fixed`.
         """
         if not host.size:
             self._empty.append(Region(host.low, host.high, host.phase))
@@ -204,7 +204,7 @@ class Regions:
             if region.fixed:
                 raise LaunchError(
                     f"{name} partially overlaps {region.views[0].name}, which is already in the memory",
-                    help="first place the array that both are views of",
+                    help="first call put() with the array that both are views of",
                 )
         made = Region(host.low, host.high, host.phase)
         if overlapping:

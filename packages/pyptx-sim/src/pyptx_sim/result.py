@@ -17,7 +17,7 @@ class Statistics:
     """Counters of a run.
 
     `instructions` are warp instructions, as a GPU counts them; `steps` are the basic blocks that the simulator
-    executed, each for many warps at once; `waves` is the number of waves of CTAs.
+    executed, each for many warps at once; `waves` counts the groups of CTAs that ran together.
     """
 
     instructions: int

@@ -148,7 +148,7 @@ class _Prepared:
         return machine
 
     def observe(self, machine: Machine) -> RaceChecker | None:
-        """Attach the checkers of the rules to a machine; return the race checker, None without one.
+        """Attach the checkers of the rules to a simulated `Machine`; return the race checker, None without one.
 
         In a weak schedule, the race checker also determines the older values that reads may return.
         """
@@ -261,7 +261,7 @@ def _launches(launch: Launch | Sequence[Launch] | None, fields: LaunchFields) ->
     if isinstance(launch, Launch):
         return (replace(launch, **fields),)
     if fields or not launch:
-        what = "launch fields passed next to several launches" if fields else "no launches"
+        what = "launch fields passed in addition to several launches" if fields else "no launches"
         raise LaunchError(what, help="pass the fields to each launch: run(ptx, [Launch(…), Launch(…)])")
     return tuple(launch)
 

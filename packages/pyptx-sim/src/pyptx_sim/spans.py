@@ -35,12 +35,12 @@ class HostSpan(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Number of bytes of the span."""
+        """Number of bytes from the array's first element through its last element."""
         return self.data.size
 
     @property
     def high(self) -> int:
-        """Host address after the span's last byte."""
+        """Host address after the last byte of the array."""
         return self.low + self.data.size
 
     @property
@@ -80,7 +80,7 @@ def address_of(array: Array) -> int:
 
 
 def span_of_numpy(array: Array) -> HostSpan:
-    """Return the span of a NumPy array; LaunchError if kernels cannot access it in place."""
+    """Return the `HostSpan` of a NumPy array; LaunchError if kernels cannot access the array in place."""
     address, read_only = array.__array_interface__["data"]
     phase = 0 if array.base is None else (address - address_of(owner_of(array))) % ALIGNMENT
     shape, strides, item, flags = array.shape, array.strides, array.itemsize, array.flags
@@ -109,7 +109,7 @@ def owner_of(array: Array) -> Array:
 
 
 def span_of_tensor(tensor: Any) -> HostSpan:  # noqa: ANN401 - torch is never imported
-    """Return the span of a torch tensor on the CPU; its allocation is its storage."""
+    """Return the `HostSpan` of a torch tensor on the CPU; the allocation of a tensor is its storage."""
     item, shape = int(tensor.element_size()), tuple(tensor.shape)
     strides = tuple(item * stride for stride in tensor.stride())
     dense = bool(tensor.is_contiguous())

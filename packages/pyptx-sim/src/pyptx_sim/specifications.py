@@ -161,7 +161,9 @@ def _descriptor(kind: str, said: str, array: Array, dtype: str) -> object:
     """Return a descriptor of `array`: the result of method `of` of the class named `kind`."""
     described: Any = offered(kind)
     if described is None:
-        raise LaunchError(f"no plugin provides descriptor {kind}", help="install the package of its architecture")
+        raise LaunchError(
+            f"no plugin provides descriptor {kind}", help="install the package of the descriptor's architecture"
+        )
     pairs = [part.strip().partition("=") for part in said.split(",") if part.strip()]
     try:
         return cast("object", described.of(array, dtype=dtype, **{key: _word(each) for key, _, each in pairs}))

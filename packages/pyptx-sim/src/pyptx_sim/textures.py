@@ -100,7 +100,7 @@ def _check(geometry: str, *arrays: Array | DeviceArray) -> np.dtype[np.generic]:
         if array is not each and not array.flags.c_contiguous:
             raise LaunchError(
                 f"non-contiguous DeviceArray for geometry {geometry}",
-                help="place a contiguous copy in the memory",
+                help="put a contiguous copy in the Memory",
             )
         slices, _, channels = extents_of(array, geometry)
         if channels not in _CHANNELS or slices % known.faces:

@@ -98,7 +98,7 @@ def text_of(program: Program, memory: Memory = "global") -> str:
 
 
 def _around(body: Iterable[str], size: int) -> Iterator[str]:
-    """Yield the body, with `size` bytes of shared memory zeroed before it and copied to global memory after it."""
+    """Yield PTX that zeroes `size` bytes of shared memory, then `body`, then a copy of the bytes to global memory."""
     places = range(0, size, 4 * _STRIDE)
     yield f".shared .b32 words[{size // 4}];"
     yield from (f"st.shared.u32 [words+{at}], 0;" for at in places)

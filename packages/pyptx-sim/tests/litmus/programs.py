@@ -138,7 +138,7 @@ def _operation(number: int, thread: int, words: list[str], bit: int) -> Operatio
     scope = modifiers.pop() if modifiers and modifiers[-1] in SCOPES else ""
     semantics = modifiers.pop() if modifiers else "weak"
     if name in ("atom", "red") and semantics == "weak":
-        semantics, scope = "relaxed", scope or "gpu"  # default semantics and scope. Manual: "atom"
+        semantics, scope = "relaxed", scope or "gpu"  # default semantics and scope of atom, red. Manual: "atom"
     if name not in _NAMES or modifiers or (semantics == "weak") != (scope == ""):
         raise ValueError(f"unknown operation of a litmus program: {' '.join(words)}")
     return Operation(number, thread, name, semantics, scope, where, bit)

@@ -42,7 +42,7 @@ HEARING: Final = (
     "atom.relaxed.S f; fence.sc.S",
     "red.relaxed.S f; fence.acq_rel.S",
 )
-# Separators of the releasing and the acquiring thread, in different warps, CTAs or clusters.
+# Thread separators of programs whose releasing and acquiring thread are in different warps, CTAs or clusters.
 APART: Final = ("|", "||", "|||")
 
 # Shapes with release and acquire patterns, by their names in the literature.

@@ -11,7 +11,7 @@ from pyptx_sim import run
 
 from ..test_async_copy import each_schedule
 
-# Number of CTAs: more than a wave holds.
+# Number of CTAs: more than run together (in a wave).
 BLOCKS = 1200
 HEAD = """.version 8.5
 .target sm_90
@@ -105,7 +105,7 @@ def test_what_was_not_told_in_an_earlier_wave_is_a_race(threads: dict[int, tuple
     assert rules(threads) == {"global-race"}
 
 
-# Kernel: thread 0 of a CTA of a later wave acquires a write of an earlier wave. Another warp of that CTA reads it.
+# Kernel: thread 0 of a CTA acquires a write of a CTA that has exited. Another warp of the acquiring CTA reads it.
 AMONG_WARPS = f"""
 .shared .align 8 .b64 bar;
 setp.eq.u32 %p2, %r1, {FIRST};

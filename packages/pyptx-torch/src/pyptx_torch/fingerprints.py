@@ -61,7 +61,7 @@ class _Reader:
 
     def __init__(self) -> None:
         self.unknown: list[str] = []
-        self._seen: dict[int, int] = {}  # numbers of visited objects, by id(): functions may be cyclic
+        self._seen: dict[int, int] = {}  # numbers of visited objects, by id(), to end reference cycles
 
     def kernel(self, kernel: Launchable[Declaration]) -> object:
         """Return a kernel as nested tuples: its declaration, and its PTX source or else its Python function."""
@@ -141,7 +141,7 @@ class _Reader:
         if is_dataclass(kind):
             parts = ((row.name, getattr(value, row.name, None)) for row in fields(kind))
             return ("dataclass", *self._class(kind, where), *((name, self.read(part, where)) for name, part in parts))
-        wrapped = getattr(value, "__wrapped__", None)  # as in a function wrapped by functools.cache
+        wrapped = getattr(value, "__wrapped__", None)  # the original function, for example of functools.cache
         if wrapped is not None and _root(kind.__module__) in LIBRARIES:
             return ("wrapped", kind.__qualname__, self.read(wrapped, where))
         told = kind.__repr__ is not object.__repr__ and not _is_array(value)
@@ -232,7 +232,7 @@ def _names(code: types.CodeType) -> Iterator[str]:
 
 
 def _is_frozen(value: object) -> bool:
-    """Return whether a global is a function, a class or a constant, which the digest covers."""
+    """Return whether a global is a function, a class or a constant, so that a kernel's digest covers it."""
     if type(value) is tuple:
         return all(map(_is_frozen, cast("tuple[object, ...]", value)))
     if is_dataclass(value) and not isinstance(value, type):

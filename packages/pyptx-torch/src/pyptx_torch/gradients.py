@@ -52,7 +52,7 @@ def _like(gradient: torch.Tensor, shape: Sequence[int], dtype: torch.dtype, kern
 for _key in ("CPU", "CUDA"):
     LIBRARY.impl("missing_gradient", _raise, _key)
 register_fake(LIBRARY, "missing_gradient", _like)
-MISSING: Final = NAMESPACE.missing_gradient  # keeps the operator alive: the namespace holds only weak references
+MISSING: Final = NAMESPACE.missing_gradient  # a strong reference: the namespace holds only weak references
 
 
 @dataclass(frozen=True, slots=True)

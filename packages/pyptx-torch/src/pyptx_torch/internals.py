@@ -105,10 +105,10 @@ def is_capturing() -> bool:
 
 
 GUARDS: Final[tuple[Callable[[], object], ...]] = (
-    torch._C._len_torch_dispatch_stack,  # nonzero under fake tensors, make_fx, torch.export, a user's TorchDispatchMode
-    torch._C._len_torch_function_stack,  # nonzero under torch.set_default_device or a user's TorchFunctionMode
-    torch._C._are_functorch_transforms_active,  # true under vmap, grad, jvp or functionalize of torch.func
-    torch._C._is_tracing,  # true under torch.jit.trace
+    torch._C._len_torch_dispatch_stack,  # number of dispatch modes (fake tensors, make_fx, torch.export, a user's)
+    torch._C._len_torch_function_stack,  # number of function modes (torch.set_default_device, a user's)
+    torch._C._are_functorch_transforms_active,  # whether vmap, grad, jvp or functionalize of torch.func is active
+    torch._C._is_tracing,  # whether torch.jit.trace records
     torch._C._autograd._profiler_enabled,  # the profiler does not record calls that bypass torch's dispatcher
     forward_mode,
 )

@@ -110,7 +110,8 @@ class Literals:
             for key, known in self._kept.items():
                 if known is value:
                     return key
-            key = secrets.token_hex(8)  # unique among processes; a forked process keeps the keys of its parent
+            # A random key differs from the keys of other processes; a forked process keeps its parent's keys.
+            key = secrets.token_hex(8)
             self._kept[key] = value
             return key
 

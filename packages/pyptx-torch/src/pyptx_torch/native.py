@@ -27,7 +27,8 @@ _WORD: Final = ctypes.sizeof(ctypes.c_void_p)
 _KEYS: Final = ("Python", "FuncTorchDynamicLayerFrontMode", "Tracer")
 
 _IS_INCLUDED: Final = "_ZN3c104impl28tls_is_dispatch_key_includedENS_11DispatchKeyE"
-_FUNCTION_MODE: Final = "_ZN2at4impl27torch_function_mode_enabledEv"  # true under set_default_device or a user's mode
+# Function that returns true under torch.set_default_device or a user's TorchFunctionMode.
+_FUNCTION_MODE: Final = "_ZN2at4impl27torch_function_mode_enabledEv"
 _PROFILER: Final = "_ZN5torch8profiler4impl15profilerEnabledEv"
 _GRAD_MODE: Final = "aoti_torch_grad_mode_is_enabled"
 _REQUIRES_GRAD: Final = "_ZNK3c1010TensorImpl13requires_gradEv"
@@ -36,7 +37,7 @@ _IS_ZERO: Final = "_ZN2at6native14_is_zerotensorERKNS_6TensorE"
 _IS_INFERENCE: Final = "_ZN2at6native12is_inferenceERKNS_6TensorE"
 _BUMP_VERSION: Final = "_ZN5torch8autograd4impl12bump_versionERKN2at6TensorE"
 _STORAGE_SIZE: Final = "aoti_torch_get_storage_size"
-# Symbols for native allocation, all or none; without them, `torch.empty_like` allocates outputs.
+# Names of torch's allocation functions; if a function is missing, `torch.empty_like` allocates outputs.
 _ALLOCATION: Final = (
     "aoti_torch_empty_strided",
     "_Z16THPVariable_WrapRKN2at10TensorBaseE",

@@ -96,7 +96,7 @@ class Operator:
         # Scalar parameters that affect no shape; a size may also be a `raw_params` entry.
         self.scalars = tuple(each.name for each in self.signature.numbers if each.raw and each.name not in sizes)
         self._plans: dict[str, Plans] = {}
-        self._packets: list[Packet] = []  # one per operator name so far: captured graphs may call old names
+        self._packets: list[Packet] = []  # a packet per operator name: captured graphs may call former names
         self._define()
 
     def __call__(self, /, *tensors: torch.Tensor, **keywords: object) -> object:

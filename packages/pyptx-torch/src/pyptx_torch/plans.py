@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pyptx_torch.device_types import DeviceType
     from pyptx_torch.operators import Operator
 
-    Key = tuple[int, Hashable, Hashable]  # device ordinal; shape, strides, dtype, device of inputs; fixed keywords
+    Key = tuple[int, Hashable, Hashable]  # plan key: ordinal; inputs' shape, strides, dtype, device; fixed keywords
 
 NOT_MET: Final = object()
 """Result of `Plans.again` for inputs without a plan, or after a launcher miss."""
@@ -72,7 +72,7 @@ class Plans:
         self._scalars = tuple(operator.scalars)
         self._place = place
         self._limit = limit
-        self._lock = threading.Lock()  # guards the fields below; not held while tracing, compiling, loading or waiting
+        self._lock = threading.Lock()  # lock of the fields below; not held while tracing, compiling, loading or waiting
         self._known: OrderedDict[Key, Ready] = OrderedDict()
         self._captured = dict[int, Ready]()
         self._fast: dict[Key, _Fast] = {}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyptx_dsl.kernels.differentiable import Backward
     from pyptx_dsl.kernels.kernel import Kernel
 
-PRIORITY: Final = 100  # called before the simulator's runtime, which also accepts CPU tensors
+PRIORITY: Final = 100  # above the priority of the simulator, whose runtime also accepts CPU tensors
 
 
 def claims(arguments: Sequence[object]) -> bool:

@@ -101,7 +101,7 @@ class Signature:
             )
 
     def check_outputs(self, tensors: Sequence[bool]) -> None:
-        """Raise an error unless `out=` has a tensor for each output; `tensors`: whether each item is a tensor."""
+        """Raise an error unless `out=` has a tensor for each output; `tensors`: whether each value is a tensor."""
         listed = ", ".join(self.outputs) or "none"
         if len(tensors) != len(self.outputs):
             from pyptx_ir.isa.modules.counting import counted

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from pyptx_transpile.rows import Body
 
 _AGAIN = re.compile(r"(.*?)(((?:\n[^\n]*){1,2}?)\3{2,})(.*)", re.ASCII | re.DOTALL)
-_COUNTERS = ("i", "j", "m")  # loop counters
-_LONG = 80  # characters of leading trivia; a shorter text is printed without repetition operators
+_COUNTERS = ("i", "j", "m")  # variable names for loop counters
+_LONG = 80  # leading trivia of more characters may be printed as a repetition, `text * count`
 _LONGEST = 4_000  # maximum characters of source text that is printed uncompressed
 
-# Python calls for the statements of a body, without the prefix `ptx.`. `Any` is the node class of the key.
+# Functions that print a statement as a Python call without `ptx.`, by node class (`Any` stands for that class).
 _CALLS: dict[type[nodes.Statement], Callable[[Any], Group]] = {
     nodes.Label: lambda node: call("label", [quoted(node.name)]),
     nodes.Loc: lambda node: call("loc", _location(node)),
@@ -79,7 +79,7 @@ class BodyPrinter:
                 try:
                     placed.rewrite.write(self, placed.slots)
                 except FaultyRewriteError:
-                    raise  # a nested rewrite has already raised this error
+                    raise  # a nested rewrite's error already names its rewrite
                 except Exception as error:
                     raise FaultyRewriteError(self.body, placed.rewrite, error) from error
             at = placed.rewrite.end
@@ -87,7 +87,7 @@ class BodyPrinter:
 
     @property
     def unrolled(self) -> frozenset[Key]:
-        """Keys of the loop rewrites that are printed unrolled, iteration by iteration."""
+        """Keys (rule, start, end) of the loop rewrites that are printed unrolled, iteration by iteration."""
         return self._plan.unrolled
 
     def apart(self, slot: Slot) -> Page:
@@ -183,7 +183,7 @@ class BodyPrinter:
             self.page.say(_CALLS[type(node)](node), before="ptx.")
 
     def deviation(self, at: int) -> None:
-        """Print the `ptx.formatted` call before an item with unusual formatting or with the instruction check off."""
+        """Print `ptx.formatted` before a statement with unusual formatting, or with the instruction check off."""
         if self.body.deviates(at):
             item = self.body.items[at]
             write_deviation(self.page, "ptx", item.leading_trivia, spelling_of(item), self.body.row.refused.get(at))

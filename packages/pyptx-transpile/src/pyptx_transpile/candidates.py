@@ -17,7 +17,7 @@ class Suspects:
         self._held: dict[int, dict[Key, tuple[Rewrite, str]]] = {}
 
     def of(self, start: int) -> frozenset[Key]:
-        """Return the keys of the loop rewrites that are candidates in the body that starts at index `start`."""
+        """Return the keys (rule, start, end) of candidate loops in the function body that starts at index `start`."""
         return frozenset(self._held.get(start, ()))
 
     def judge(self, faults: Faults) -> Faults:

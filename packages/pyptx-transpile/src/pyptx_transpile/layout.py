@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-WIDTH = 120  # columns of a line of Python
+WIDTH = 120  # maximum columns of a printed line of Python
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Breakable list of expressions between two texts: `[`, items, `]`, or `f(`, arguments, `)`."""
+    """Python list `[…]` or call `f(…)` that may span lines: opening text, element expressions, closing text."""
 
     opening: str
     items: tuple[Expression, ...]
@@ -27,7 +27,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Breakable string: `before`, then literals that Python concatenates."""
+    """Python string that may span lines: the text `before`, then literals that Python concatenates."""
 
     before: str
     whole: str
@@ -40,7 +40,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Bracketed:
-    """Breakable expression in parentheses, with the text before it."""
+    """Python expression in parentheses that may span lines, with the text before the opening parenthesis."""
 
     before: str
     inner: str
@@ -93,12 +93,12 @@ def lines(expression: Expression, indent: int, before: str = "", behind: str = "
 
 
 def call(function: str, arguments: Sequence[Expression]) -> Group:
-    """Return a Python call as a breakable expression."""
+    """Return a Python call as an expression that may span lines."""
     return Group(f"{function}(", tuple(arguments), ")")
 
 
 def listed(items: Sequence[Expression]) -> Group:
-    """Return a Python list as a breakable expression."""
+    """Return a Python list as an expression that may span lines."""
     return Group("[", tuple(items), "]")
 
 
@@ -146,7 +146,7 @@ def parsed(line: str) -> tuple[str, Expression, str]:
 
 
 def assigned(text: str) -> tuple[Expression, str]:
-    """Return the assigned expression in breakable form, and the text after its closing bracket.
+    """Return an assigned expression in a form that may span lines, and the text after its closing bracket.
 
     With one operator, the second operand is broken at its brackets, or the first if the second has none. Any other
     expression is put in brackets.
@@ -163,7 +163,7 @@ def assigned(text: str) -> tuple[Expression, str]:
 
 
 def _broken(before: str, operand: str) -> Expression | None:
-    """Return an operand, prefixed with `before`, in breakable form; None if it is neither a call nor in brackets."""
+    """Return `before` + `operand` as an expression that may span lines; None if neither a call nor in brackets."""
     expression = _parsed(operand)
     if isinstance(expression, Group):
         return Group(f"{before}{expression.opening}", expression.items, expression.closing)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class ModulePlan:
-    """Rewrite plans by index of a body's first item; a body is planned again when verification rejects its rewrites."""
+    """Rewrite plans by start index of the function body; a body whose rewrites fail verification is planned again."""
 
     def __init__(
         self, row: Row, rules: Iterable[SugarRule], names: Iterable[str] = (), progress: Progress | None = None

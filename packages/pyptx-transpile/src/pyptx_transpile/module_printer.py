@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pyptx_transpile.progress import Progress
     from pyptx_transpile.rows import Body
 
-# Python calls for the statements of a module, without the prefix `module.`. `Any` is the node class of the key.
+# Functions that print a statement as a Python call without `module.`, by node class (`Any` stands for that class).
 _CALLS: dict[type[nodes.Statement], Callable[[Any], Group]] = {
     nodes.Version: lambda node: call("version", [str(node.major), str(node.minor)]),
     nodes.Target: lambda node: call("target", texts(node.names)),
@@ -79,7 +79,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """A printed Python file: head, `Part` after `Part`, and foot."""
+    """A printed Python file: head, one `Part` after another, and foot (the lines after the last part)."""
 
     head: str
     parts: tuple[Part, ...]
@@ -114,7 +114,7 @@ class ModulePrinter:
         naming: Naming,
         forms: bool = False,
     ) -> None:
-        """Store the items of a module and their style; `tail` is the module's PTX text after the last item.
+        """Store a module's statements and braces, and their style; `tail` is the PTX text after the last statement.
 
         If names are demangled, docstrings have the C++ declarations. With `forms`, long opcodes get short names.
         """
@@ -223,7 +223,7 @@ class ModulePrinter:
         return end + 1
 
     def _lines(self, page: Page, at: int) -> int:
-        """Print the section's statement, or its data lines, at item index `at`; return the next statement's index."""
+        """Print a debug section's statement at index `at`, or its data lines from there; return the following index."""
         items = self.row.items
         end = at
         while is_tabled(items[end].node) and (end == at or end not in self.row.deviating):
@@ -330,7 +330,7 @@ class ModulePrinter:
 
 
 def _mentioned(lines: Iterable[str], texts: Iterable[str]) -> set[str]:
-    """Return those of `texts` that occur in the Python lines."""
+    """Return the strings in `texts` that occur in these lines of printed Python."""
     whole = "\n".join(lines)
     return {text for text in texts if text in whole}
 

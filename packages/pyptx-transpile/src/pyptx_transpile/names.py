@@ -68,7 +68,7 @@ class Symbols:
     """Python variables for the names of the module: functions, and the variables that bodies use."""
 
     def __init__(self, reserved: Iterable[str]) -> None:
-        """Create the table without symbols; `reserved` are names that functions use for their registers."""
+        """Create an empty symbol table; `reserved` are names that functions use for their registers."""
         self.variables: set[str] = set()
         self._reserved = frozenset(reserved)
         self.used: set[str] = set()

@@ -44,7 +44,7 @@ class Argument:
     count: int | None = None
 
     def written(self, printer: BodyPrinter) -> str:
-        """Return the Python expression of the argument."""
+        """Return the Python expression of this argument in a call of the helper."""
         if self.count is None:
             return printer.values.expression(self.operand, self.opcode)
         if not isinstance(self.operand, (tree.Register, tree.Symbol)):
@@ -55,7 +55,7 @@ class Argument:
         return f"{element[0]}[{element[1]}:{element[1] + self.count}]"
 
     def width(self) -> int:
-        """Return the approximate number of columns of the argument's expression."""
+        """Return the approximate number of columns of the argument's Python expression."""
         match self.operand:
             case tree.Immediate():
                 return len(literal(self.operand, self.opcode))
@@ -69,7 +69,7 @@ class _Bound(Registers):
     """Python names of a helper function's registers: its parameters, and the registers that it declares."""
 
     def __init__(self, parameters: Iterable[Parameter]) -> None:
-        super().__init__(Symbols(()), 0)  # helper functions print module symbols as strings
+        super().__init__(Symbols(()), 0)  # no symbols: helper functions contain module symbols as strings
         self._bound: dict[str, tuple[str, int | None]] = {}
         for each in parameters:
             self.reserve(each.name)

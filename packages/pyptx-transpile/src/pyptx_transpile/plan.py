@@ -1,8 +1,8 @@
 """Rewrite plan of a function body.
 
-A rule rewrites a slice of a body's items (`Rewrite`): the items that it prints itself, and inner slices, which other
-rewrites print. Two rewrites are disjoint, or one is within an inner slice of the other. So each item is printed once,
-in source order.
+A rule rewrites a slice of a body's items (statements and braces): the items that the `Rewrite` prints itself, and inner
+slices, which other rewrites print. Two rewrites are disjoint, or one is within an inner slice of the other. So each
+item is printed once, in source order.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rewrite:
-    """Rewrite by one rule of the items from index `start` to before `end`.
+    """Rewrite by one rule of the items (statements and braces) from index `start` to before `end`.
 
     - `write` prints the rewrite; it gets the slots of the `inner` slices and calls `printer.slot` for each, in order.
     - `opens`: number of nested Python blocks around the inner slices.
@@ -83,7 +83,7 @@ class Rewrite:
         return self.rule, self.start, self.end
 
     def own(self) -> Iterator[int]:
-        """Yield the indices of the items that the rewrite prints itself: all items of its slice if it `repeats`."""
+        """Yield the indices of the statements that the rewrite itself prints: its whole slice if it `repeats`."""
         at = self.start
         for start, end in () if self.repeats else self.inner:
             yield from range(at, start)
@@ -115,7 +115,7 @@ class Slot:
     starts: list[int] = field(default_factory=list[int])
 
     def at(self, place: int) -> Placed | None:
-        """Return the rewrite of this slot that contains the item at an index; None if no rewrite does."""
+        """Return the rewrite in this slot whose slice contains index `place`; None if no rewrite does."""
         index = bisect_right(self.starts, place) - 1
         return self.rewrites[index] if index >= 0 and place < self.rewrites[index].rewrite.end else None
 
@@ -128,7 +128,7 @@ class Placed:
     slots: tuple[Slot, ...]
 
     def slot_of(self, start: int, end: int) -> Slot | None:
-        """Return the slot that contains all items from `start` to before `end`; None if no slot does."""
+        """Return the slot (inner slice) that contains the indices `start` to before `end`; None if no slot does."""
         return next((slot for slot in self.slots if slot.start <= start and end <= slot.end), None)
 
 
@@ -153,7 +153,7 @@ class RewritePlan:
         self.has_helpers = False
         """Whether the plan has ever accepted a rewrite that calls a helper function."""
         self.unrolled: frozenset[Key] = frozenset()
-        """Keys of the loop rewrites that are printed unrolled, iteration by iteration."""
+        """Keys (rule, start, end) of the loop rewrites that are printed unrolled, iteration by iteration."""
         self._unnamed: frozenset[int] | None = None
         self._items = body.items
         self._rejected = rejected
@@ -199,7 +199,7 @@ class RewritePlan:
         return True
 
     def around(self, place: int) -> Iterator[Rewrite]:
-        """Yield the rewrites whose inner slices contain an item, outermost first."""
+        """Yield the rewrites whose inner slices contain index `place` of the module's items, outermost first."""
         slot: Slot | None = self.root
         while slot is not None and (placed := slot.at(place)) is not None:
             slot = placed.slot_of(place, place + 1)
@@ -207,7 +207,7 @@ class RewritePlan:
                 yield placed.rewrite
 
     def owner(self, place: int) -> Rewrite | None:
-        """Return the rewrite that prints an item itself; None if no rewrite does."""
+        """Return the rewrite that itself prints the statement or brace at index `place`; None if no rewrite does."""
         slot: Slot | None = self.root
         while slot is not None and (placed := slot.at(place)) is not None:
             slot = placed.slot_of(place, place + 1)
@@ -216,18 +216,18 @@ class RewritePlan:
         return None
 
     def slot(self, place: int) -> Slot | None:
-        """Return the innermost slot of an item that no rewrite prints itself; None for an item printed by a rewrite."""
+        """Return the innermost slot around index `place`; None if a rewrite itself prints the statement there."""
         slot: Slot | None = self.root
         while slot is not None and (placed := slot.at(place)) is not None:
             slot = placed.slot_of(place, place + 1)
         return slot
 
     def unclaimed(self) -> Iterator[range]:
-        """Yield the ranges of items that no rewrite prints itself, each within one slot, in text order."""
+        """Yield the index ranges of statements that no rewrite itself prints, each within one slot, in text order."""
         yield from _unclaimed(self.root)
 
     def in_turn(self, place: int) -> bool:
-        """Return whether an item that no rewrite prints itself is in an iteration of a rewrite that `repeats`."""
+        """Return whether the innermost slot around index `place` is a loop iteration; false if `slot` returns None."""
         slot = self.slot(place)
         return slot is not None and slot.turn
 
@@ -253,7 +253,7 @@ class RewritePlan:
         return self._unnamed
 
     def outermost(self, place: int, beside: int) -> int | None:
-        """Return the start of the item or rewrite around index `place`, in the innermost slot of index `beside`.
+        """Return the start of the rewrite around index `place` in the innermost slot of index `beside`, else `place`.
 
         None if that slot does not contain `place`.
         """
@@ -300,7 +300,7 @@ def _settle(slot: Slot) -> None:
 
 
 def _likeness(placed: Placed, origin: int) -> Hashable:
-    """Return a key that two rewrites share if they are equal with indices relative to `origin`, their slice's start."""
+    """Return a key that equal rewrites of two iterations share; its indices are relative to `origin`, a start index."""
     rewrite = placed.rewrite
     inner = [tuple([_likeness(one, origin) for one in slot.rewrites]) for slot in placed.slots]
     return rewrite.rule, rewrite.start - origin, rewrite.end - origin, rewrite.like, tuple(inner)

@@ -37,7 +37,7 @@ class Progress:
             self.step(body)
 
     def step(self, body: Body) -> None:
-        """Count one step of a body, by its number of statements."""
+        """Add the body's number of statements to the steps done, up to `total`."""
         self._tell(min(self.total, self.done + _size(body)))
 
     def finish(self) -> None:

@@ -37,12 +37,12 @@ if TYPE_CHECKING:
     from pyptx_transpile.rows import Body
 
 Faults: TypeAlias = "dict[int, dict[Rewrite, str]]"
-"""Faulty rewrites with reasons, by index of the body's first item."""
+"""Faulty rewrites with reasons, by start index of the function body."""
 
 Owned: TypeAlias = "list[tuple[Rewrite | None, Item]]"
 
 _HEAD = "<printed>"
-_CHECKED = "_checked_"  # differs from variables of the file, which start with a letter
+_CHECKED = "_checked_"  # name of the checking function; variables of the printed file start with a letter
 
 
 class Proof:
@@ -54,7 +54,7 @@ class Proof:
         self._raising: set[Helper] = set()
         self._by_returns = True
         self._others: dict[int, list[Rewrite]] = {}
-        """Rewrites that bind names to unexpected values, by index of the body's first item."""
+        """Rewrites that bind names to unexpected values, by start index of the function body."""
 
     def faults(self, printed: Printed) -> Faults:
         """Execute a printed file; return the faulty rewrites. Raise ProofError on any other difference.
@@ -119,7 +119,7 @@ class Proof:
         self._blame(printed, ran, found, broken)
         row = Row(builder.module())
         for item in row.items:
-            if isinstance(item.leading_trivia, UsualLead):  # usual whitespace, added by the builder
+            if isinstance(item.leading_trivia, UsualLead):  # usual whitespace, which the module builder added
                 item.leading_trivia = None
         if not found and _equal(row, self._row):
             return {}
@@ -163,7 +163,7 @@ class Proof:
                 found.setdefault(start, {}).setdefault(rewrite, reason)
 
     def _begun(self, printed: Printed, names: dict[str, object]) -> ModuleBuilder:
-        """Execute the file's head and return its module builder; the `pyptx` that it imports may not be installed."""
+        """Execute the printed file's head and return its module builder; a stand-in replaces the package `pyptx`."""
         facade = SimpleNamespace(module=module, decompress=decompress, text_body=text_body)
         names |= {"pyptx": facade, "Style": Style}
         try:
@@ -178,7 +178,7 @@ class Proof:
 
 def _equal(row: Row, other: Row) -> bool:
     """Return whether two flattened modules are equal, including whitespace and source text."""
-    if len(row.items) != len(other.items) or row.module != other.module:  # `==` ignores whitespace and text
+    if len(row.items) != len(other.items) or row.module != other.module:  # `==` of modules ignores whitespace and text
         return False
     return all(
         one.leading_trivia == two.leading_trivia and spelling_of(one) == spelling_of(two)
@@ -235,12 +235,12 @@ def _by_rewrite(row: Owned) -> dict[Rewrite | None, list[object]]:
 
 
 def _meaning(item: Item) -> object:
-    """Return the compared properties of an item: syntax node, leading trivia and source text."""
+    """Return the compared properties of a statement or brace: syntax node, leading trivia and source text."""
     return item.kind if item.node is None or item.kind == "{" else item.node, item.leading_trivia, spelling_of(item)
 
 
 def _wanted(body: Body, plan: RewritePlan, folded: set[Rewrite]) -> Owned:
-    """Return the items of a body, each with the innermost rewrite whose lines print it."""
+    """Return the statements and braces of a body, each with the innermost rewrite whose lines print it."""
     owners: list[Rewrite | None] = [None] * (body.end - body.start + 1)
     within = body.start
     for rewrite in plan.rewrites():  # outer rewrites precede nested rewrites
@@ -251,7 +251,7 @@ def _wanted(body: Body, plan: RewritePlan, folded: set[Rewrite]) -> Owned:
 
 
 def _emitted(part: Part, body: Body, places: Sequence[tuple[str, int] | None]) -> Owned:
-    """Return the items that the lines of a body emitted, each with the innermost rewrite of its line."""
+    """Return the statements and braces that a body's Python emitted, each with the innermost rewrite of the line."""
     file = _file(part)
     owners = [None if place is None or place[0] != file else part.rewrites[place[1] - 1] for place in places]
     return list(zip(owners, body.items[body.start : body.end + 1], strict=True))

@@ -42,7 +42,7 @@ def has_unknown(row: Row) -> bool:
 
 
 def refusals(row: Row) -> dict[int, str]:
-    """Return the reasons for which the DSL's checks reject statements, by item index.
+    """Return the reasons for which the DSL's checks reject statements, by the statement's index in `Row.items`.
 
     Raise ProofError for a statement that cannot be emitted unchecked by itself: `.version`, `.target`, a duplicate
     name.
@@ -80,7 +80,7 @@ class _Module:
         self._labels: set[str] = set()
 
     def refused(self) -> Iterator[tuple[int, str]]:
-        """Yield the item indices of rejected statements, with reasons."""
+        """Yield the index in `Row.items` of each statement that the DSL's checks reject, and the reason."""
         at, items = 0, self._row.items
         while at < len(items):
             node = items[at].node
@@ -130,7 +130,7 @@ class _Module:
         return ""
 
     def _refused_in(self, body: Body, function: nodes.Function) -> Iterator[tuple[int, str]]:
-        """Yield the item indices of a body's rejected statements, with reasons."""
+        """Yield the index in `Row.items` of each statement of a body that the DSL's checks reject, and the reason."""
         checker = Checker(self._target, self._version)
         names = Names(function.name, checker.declared)
         names.surround(self._declared)

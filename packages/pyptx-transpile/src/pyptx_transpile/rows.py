@@ -33,7 +33,7 @@ class Row:
         *,
         part_of: Row | None = None,
     ) -> None:
-        """Flatten `module` to items, or store the items of list `row`.
+        """Flatten `module` to items (statements and braces), or store the items in the list `row`.
 
         A `Row` that is `part_of` another `Row` uses the operator opcodes and derived values of that other `Row`.
         """
@@ -44,7 +44,7 @@ class Row:
         self.items: list[Item] = list(items(module)) if row is None else row
         self.ends: dict[int, int] = {}
         self.refused: dict[int, str] = {}
-        """Reasons to print statements with `unchecked=True`, by item index."""
+        """Reasons to print statements with `unchecked=True`, by index in `items`."""
         self._bodies: list[Body] | None = None
         opened: list[int] = []
         for at, item in enumerate(self.items):
@@ -55,12 +55,12 @@ class Row:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the items are a whole module, not part of another `Row`."""
+        """Whether `items` are the statements and braces of a whole module, not a part of another `Row`."""
         return self._whole is None
 
     @cached_property
     def deviating(self) -> frozenset[int]:
-        """Indices of the items that have leading trivia or source text of their own, or are unchecked."""
+        """Indices of statements and braces with their own leading trivia or source text, or with `unchecked=True`."""
         found = (
             at for at, item in enumerate(self.items) if item.leading_trivia is not None or spelling_of(item) is not None
         )
@@ -94,7 +94,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Jump:
-    """Branch to a label: item indices of branch and label; `guarded`: whether the branch may fall through."""
+    """Branch to a label: indices of branch and label in `Row.items`; `guarded`: whether the branch may fall through."""
 
     at: int
     target: int
@@ -102,9 +102,9 @@ class Jump:
 
 
 class Body:
-    """Body of a function: items `start` to before `end` of a `Row`, its labels and its branches.
+    """Body of a function: items (statements and braces) `start` to before `end` of a `Row`, its labels and branches.
 
-    `scopes[i]` is the index of the innermost open brace at item `i`. Labels are visible in their scope only; `listed`
+    `scopes[i]` is the index of the innermost open brace at index `i`. Labels are visible in their scope only; `listed`
     labels are targets of indirect branches. Register declarations of the body start at `declared`, which may precede
     `start`.
     """
@@ -168,7 +168,7 @@ class Body:
         return cast("T", self._derived[make])
 
     def instruction(self, at: int) -> nodes.Instruction | None:
-        """Return the instruction at an index; None if the item is not an instruction."""
+        """Return the instruction at index `at` of `items`; None for any other statement and for a brace."""
         node = self.items[at].node
         return node if isinstance(node, nodes.Instruction) else None
 
@@ -178,22 +178,22 @@ class Body:
         return found[0] if len(found) == 1 else sorted(chain.from_iterable(found))
 
     def instructions(self) -> Iterator[tuple[int, nodes.Instruction]]:
-        """Yield all instructions of the body with their item indices."""
+        """Yield each instruction of the body with its index in `items`."""
         for at in range(self.start, self.end):
             node = self.items[at].node
             if isinstance(node, nodes.Instruction):
                 yield at, node
 
     def jump_at(self, at: int) -> Jump | None:
-        """Return the `Jump` at an item index; None if the item is not a branch to a label."""
+        """Return the `Jump` at index `at` of `items`; None if that statement is not a branch to a label."""
         return self._jump_at.get(at)
 
     def jumps_to(self, label: int) -> list[Jump]:
-        """Return each `Jump` to the label at an item index, in text order."""
+        """Return each `Jump` to the label at index `label` of `items`, in text order."""
         return self._jumps_to.get(label, [])
 
     def is_closed(self, start: int, end: int) -> bool:
-        """Return whether no branch from outside the items `start` to `end` targets a label strictly between them."""
+        """Return whether no branch from outside the range `start` to `end` targets a label strictly inside."""
         first = bisect_right(self._entered, start)
         for label in self._entered[first:]:
             if label >= end:
@@ -204,27 +204,27 @@ class Body:
         return True
 
     def branch(self, at: int) -> nodes.Instruction:
-        """Return the instruction at an item index; raise TypeError if the item is not an instruction."""
+        """Return the instruction at index `at` of `items`; raise TypeError for any other statement."""
         node = self.items[at].node
         if not isinstance(node, nodes.Instruction):
-            raise TypeError(f"item {at} is not an instruction")
+            raise TypeError(f"index {at} has no instruction")
         return node
 
     def label(self, at: int) -> str:
-        """Return the name of the label at an item index; raise TypeError if the item is not a label."""
+        """Return the name of the label at index `at` of `items`; raise TypeError for any other statement."""
         node = self.items[at].node
         if not isinstance(node, nodes.Label):
-            raise TypeError(f"item {at} is not a label")
+            raise TypeError(f"index {at} has no label")
         return node.name
 
     def marks(self, at: int) -> bool:
-        """Return whether the item is a label for debuggers: a `.loc` follows, and no branch targets the label."""
+        """Return whether index `at` has a label for debuggers: a `.loc` follows, and no branch targets the label."""
         items = self.items
         behind = items[at + 1].node if at + 1 < self.end else None
         return isinstance(items[at].node, nodes.Label) and isinstance(behind, nodes.Loc) and not self.jumps_to(at)
 
     def deviates(self, at: int) -> bool:
-        """Return whether an item has leading trivia or source text of its own, or is unchecked."""
+        """Return whether the statement at index `at` has its own leading trivia or source text, or is unchecked."""
         return at in self.row.deviating
 
 

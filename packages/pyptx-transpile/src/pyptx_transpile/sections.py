@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _WIDEST = WIDTH - len("    module.lines()")
-_SHORTEST, _LONGEST = 3, 60  # minimum and maximum characters of a bytes literal
+_SHORTEST, _LONGEST = 3, 60  # minimum and maximum characters of a bytes literal in printed section data
 _TEXT = range(32, 127)
 
 

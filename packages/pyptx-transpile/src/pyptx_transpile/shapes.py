@@ -75,7 +75,7 @@ class Names:
                     pass
 
     def register(self, name: str, at: int) -> Declared | None:
-        """Return the declaration of register `name` as visible at an item; None if no register has this name."""
+        """Return the declaration of register `name` visible at index `at`; None if no register has this name."""
         known = self._known[self.body.scopes[at]]
         if name not in known:
             known[name] = self._declared(name, at)
@@ -89,7 +89,7 @@ class Names:
         return self._in(self._root, name)
 
     def _scopes(self, at: int) -> Iterator[int]:
-        """Yield the scopes around an item, innermost first, without the scope of the whole body."""
+        """Yield the scopes around index `at`, innermost first, without the scope of the whole body."""
         scope = self.body.scopes[at]
         while scope != self._root:
             yield scope
@@ -107,7 +107,7 @@ class Names:
         return None
 
     def is_inner(self, symbol: str, at: int) -> bool:
-        """Return whether a scope inside the body around the item declares a symbol."""
+        """Return whether a `{ }` scope of the body around index `at` declares the symbol."""
         return any(symbol in self._symbols[scope] for scope in self._scopes(at) if scope in self._symbols)
 
 
@@ -188,7 +188,7 @@ class Rewriting:
 
 
 class Shapes:
-    """Shapes of a body's instructions as numbers, comparable between bodies with the same `numbers`."""
+    """Number of each instruction's shape (all but leaf operands); comparable between bodies with the same `numbers`."""
 
     def __init__(self, names: Names, numbers: dict[Hashable, int]) -> None:
         """Store the `Names` of the body, which resolve its registers and symbols."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def definition(name: str, node: nodes.Function, registers: Registers) -> Expression:
-    """Return the `def` line of a body function; record in `registers` the variables of its parameters.
+    """Return the `def` line of the Python function for a PTX body; record its parameters' variables in `registers`.
 
     Return parameters come first, as in PTX. Parameters named after the function and their index are one variadic
     parameter: `def scale(*params: str)`.
@@ -36,7 +36,7 @@ def _named(each: nodes.Parameter, node: nodes.Function, registers: Registers) ->
 
 
 def declared_functions(row: Row, symbols: Symbols, kernel_name: str | None, naming: Naming) -> dict[int, str]:
-    """Return the Python names of functions by item index; `kernel_name` is the name of the first kernel.
+    """Return the functions' Python names by index in `Row.items`; `kernel_name` is the name of the first kernel.
 
     Adds to `symbols` these names, and the names of variables and of functions defined elsewhere.
     """

@@ -42,7 +42,7 @@ _NUMBER_FIRST = frozenset({"sub", "shl", "shr"})  # opcodes whose constant first
 
 @dataclass(frozen=True, slots=True)
 class Banks:
-    """Register groups that a body declares at its outermost level: type and count, by stem."""
+    """Register groups that a body declares at its outermost level: type and count, by group name (`%r`)."""
 
     types: dict[str, tuple[str, int]]
     _known: dict[str, str | None] = field(default_factory=dict[str, "str | None"])

@@ -42,7 +42,7 @@ _ROUNDS = 10  # iterations after which a body that is still faulty is printed wi
 
 @dataclass(frozen=True, slots=True)
 class RejectedRewrite:
-    """A rejected rewrite: PTX function, first instruction and its item index, and the reason."""
+    """A rejected rewrite: PTX function, first instruction and its index in `Row.items`, and the reason."""
 
     rule: str
     function: str
@@ -53,7 +53,7 @@ class RejectedRewrite:
 
 @dataclass(frozen=True, slots=True)
 class Unchecked:
-    """A statement printed with `unchecked=True`: PTX function, text, item index, and the reason."""
+    """A statement printed with `unchecked=True`: PTX function, text, index in `Row.items`, and the reason."""
 
     function: str
     statement: str

@@ -27,7 +27,7 @@ def scales(*shape):
 
 
 def cells(shape, count):
-    """Return lanes (16) and columns of `count` registers of 32 threads, from the figure of a shape in the manual."""
+    """Return tensor memory lanes and columns of each thread's `count` registers, by the manual's figure of `shape`."""
     thread, i = np.arange(32)[:, None], np.arange(count)[None, :]
     if shape == "16x64b":
         return thread // 4 + thread % 2 * 8 + 0 * i, thread // 2 % 2 + 2 * i

@@ -54,7 +54,7 @@ def rows(x: cute.Tensor, y: cute.Tensor, factor: SINGLE, shift: cutlass.Int64, s
 
 
 def open_rows():
-    """Return stand-ins for matrices with dynamic extents and a dynamic row stride, one in 64 bits and one in 32."""
+    """Return fake tensors: matrices with dynamic extents and a dynamic row stride, of 64 bits and of 32 bits."""
     height, width = cute.sym_int(), cute.sym_int(divisibility=4)
     wide, narrow = cute.sym_int(64, divisibility=4), cute.sym_int(32)
     of = lambda stride: make_fake_tensor(SINGLE, (height, width), (stride, 1), assumed_align=16)

@@ -89,7 +89,7 @@ def left_in_tensor_memory(a, b, c, B: gl.constexpr, K: gl.constexpr, LB: gl.cons
 @gluon.jit
 def there_and_back(x, out, N: gl.constexpr, LAYOUT: gl.constexpr, SUMS: gl.constexpr, STORED: gl.constexpr,
                    LOADED: gl.constexpr):
-    """Tensor memory is stored in one shape and loaded in another."""
+    """Tensor memory is stored in one `tcgen05.st` shape and loaded in another `tcgen05.ld` shape."""
     TYPE: gl.constexpr = x.dtype.element_ty
     M: gl.constexpr = SUMS.block[0]
     rows, columns = gl.arange(0, M, layout=gl.SliceLayout(1, LAYOUT)), gl.arange(0, N, layout=gl.SliceLayout(0, LAYOUT))

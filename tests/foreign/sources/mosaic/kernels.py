@@ -111,7 +111,7 @@ def persistent(a, b, *, collective):
 
 
 def mapped(array, box, tiles=(8, 64)):
-    """Return a tensor map of a matrix as tiles; its boxes have this shape."""
+    """Return a tensor map of a matrix that is stored tile by tile; `box` is the shape of its boxes, in elements."""
     (rows, columns), (height, width) = box, tiles
     return Described(array, (rows // height, columns // width, *tiles), "128B", tiles=tiles)
 

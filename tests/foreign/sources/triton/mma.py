@@ -77,7 +77,7 @@ def split_k(a, b, c, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr)
 
 @triton.jit
 def stream_k(a, b, c, parts, locks, N, K, STEPS: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-    """Stream-K: a program computes STEPS steps; a tile's first program adds the other programs' sums under locks."""
+    """Stream-K: a CTA computes STEPS blocks of K; a tile's first CTA adds the other CTAs' sums, which locks guard."""
     tiles = tl.cdiv(K, BK)
     now, end = tl.program_id(0) * STEPS, tl.program_id(0) * STEPS + STEPS
     rows = tl.arange(0, BM)

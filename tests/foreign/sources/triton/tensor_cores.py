@@ -8,7 +8,7 @@ from cases import BLACKWELL, Case, Described, distinct, double, eighths, given, 
 
 @triton.jit
 def gathered(x, rows, out, N, COUNT: tl.constexpr, BN: tl.constexpr):
-    """Gather rows by index; the box of the tensor map is one row."""
+    """Gather rows by index; a box of the tensor map is one row of the matrix."""
     column = tl.program_id(0) * BN
     tile = x.gather(tl.load(rows + tl.arange(0, COUNT)), column)
     tl.store(out + tl.arange(0, COUNT)[:, None] * N + column + tl.arange(0, BN)[None, :], tile)

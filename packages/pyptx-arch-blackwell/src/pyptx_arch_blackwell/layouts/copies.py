@@ -42,7 +42,7 @@ class Copy:
     copies: tuple[int, ...] = (0,)
 
     def lanes(self, row: int) -> tuple[int, ...]:
-        """Return the destination lanes of a source row."""
+        """Return the tensor memory lanes to which a row of the source matrix is copied."""
         if not 0 <= row < self.rows:
             raise IndexError(f"row {row} is out of range: {self.rows} rows")
         band, inside = divmod(row, self.band)
@@ -107,7 +107,7 @@ SHIFT_COLUMNS: Final = 8
 
 
 def shifted_from(lane: int) -> int:
-    """Return the lane whose columns tcgen05.shift moves to `lane`, both relative to the address.
+    """Return the lane whose columns tcgen05.shift moves to `lane`, both relative to the operand's address.
 
     The matrix moves down: each lane receives the columns of the next lane, and the last lane is unchanged. Raise
     IndexError for an unwritten lane.

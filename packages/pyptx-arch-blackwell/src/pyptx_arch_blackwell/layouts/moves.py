@@ -61,7 +61,7 @@ SHAPES: Final[Mapping[str, Shape]] = {
 
 @cache
 def register_fragment(shape: str, repeats: int, *, packed: bool = False) -> Fragment:
-    """Return the layout of a thread's registers over lanes (rows) and columns, both relative to the address.
+    """Return the layout of a thread's registers over lanes (rows) and columns, relative to the instruction's address.
 
     `repeats` is `.num`, 4 for `.x4`: repetitions are adjacent in columns. A register holds one 32-bit column of a lane.
     If `packed` (`.pack::16b`, `.unpack::16b`), a register holds the lower halves of two adjacent columns, the left
@@ -90,7 +90,7 @@ def _spread(steps: tuple[Stride, ...]) -> tuple[Stride, ...]:
 
 
 def lane(shape: str, thread: N, register: int) -> N:
-    """Return the lane (0 to 31), relative to the address, that a thread's register accesses in each repetition.
+    """Return the lane (0 to 31 from the instruction's address) that a thread's register accesses in each repetition.
 
     Raise ValueError for an unknown shape, IndexError for a register past the last one of the maximum repetition count.
     """
@@ -98,7 +98,7 @@ def lane(shape: str, thread: N, register: int) -> N:
 
 
 def column(shape: str, thread: N, register: int, split: int = 0, *, packed: bool = False) -> N:
-    """Return the column, relative to the address, that a thread's register accesses; if `packed`, of its lower half.
+    """Return the column, from the instruction's address on, that a register accesses; if `packed`, its lower half.
 
     `split` is the distance in columns of the second access of `16x32bx2`. A column does not depend on the number of
     repetitions. Raises the errors of `lane`.

@@ -69,7 +69,7 @@ class Packing:
         return group * self.room + inside * self.bits + self.shift
 
     def cell(self, index: int) -> tuple[int, int]:
-        """Return an element's column, relative to the row's first column, and its first bit in the column."""
+        """Return the tensor memory column of element `index` of a row (0: the row's first), and its first bit there."""
         return divmod(self.bit(index), _CELL)
 
     def columns(self, count: int) -> int:
@@ -113,7 +113,7 @@ def _width(kind: str, element: str) -> int:
 def lanes_of_a(
     row: int, *, m: int, group: int = 1, sparse: bool = False, weight_stationary: bool = False
 ) -> tuple[int, ...]:
-    """Return the lanes that hold row `row` of one CTA's part of A (of `group` CTAs), relative to the address.
+    """Return the lanes that hold row `row` of one CTA's part of A (of `group` CTAs), relative to A's address.
 
     If groups of lanes compute different columns of the same rows of D, each lane group has a copy of A: with M = 128 of
     a CTA pair, as in CuTe, and in weight-stationary MMAs with M of 32 and 64, which is an assumption. Raise IndexError

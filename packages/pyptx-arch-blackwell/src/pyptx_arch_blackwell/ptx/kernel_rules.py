@@ -59,6 +59,6 @@ def freed(what: str) -> None:
     if trace is None:
         return
     leak = trace.notes.get(_LEAK)
-    trace.notes.setdefault(_LEAK, None)  # disables the leak check: the kernel has a tcgen05.dealloc
+    trace.notes.setdefault(_LEAK, None)  # None: no leak, the kernel has a tcgen05.dealloc
     if leak in trace.faults:
         trace.faults.remove(cast("AllocationError", leak))

@@ -258,7 +258,7 @@ class Request:
     def check_scales(
         self, found: InstructionDescriptor | None, size: str | None, places: tuple[object, object]
     ) -> None:
-        """Reject scale factors that contradict the instruction descriptor or exceed their region's columns."""
+        """Reject scale factors that contradict the instruction descriptor or exceed their columns in tensor memory."""
         if found is None:
             return
         try:

@@ -42,7 +42,7 @@ _WORD = np.dtype(np.uint32)
 
 
 class AllocatedColumns:
-    """Allocated columns of each CTA of a wave: by first column, the column count and the pc of tcgen05.alloc."""
+    """Allocated columns of each simulated CTA: by first column, the column count and the pc of tcgen05.alloc."""
 
     name = "tensor memory columns"
     help = "free columns first (tcgen05.dealloc), or allocate fewer"
@@ -55,7 +55,7 @@ class AllocatedColumns:
         self._relinquished: dict[int, int] = {}  # by CTA: pc of tcgen05.relinquish_alloc_permit
         self._fewest = np.full(wave.geometry.ctas, COLUMNS)  # by CTA: columns of the smallest allocation so far
         self._wanted: dict[int, int] = {}  # by blocked warp: requested columns
-        self._freed: list[dict[int, int]] = [{} for _ in self._taken]  # by CTA, then allocation unit: pc of dealloc
+        self._freed: list[dict[int, int]] = [{} for _ in self._taken]  # by CTA, column (multiple of 32): dealloc pc
         wave.memory(SPACE)
         wave.endings.append(self._report_leaks)
 
@@ -193,8 +193,8 @@ class Pairs:
     def __init__(self, wave: Wave) -> None:
         """Start without blocked warps."""
         self._wave = wave
-        self._there: dict[tuple[str, int], int] = {}  # by opcode and CTA: value of the column count operand
-        self._granted: dict[tuple[str, int], int] = {}  # by opcode and CTA: first allocated column, for a blocked warp
+        self._there: dict[tuple[str, int], int] = {}  # by opcode and CTA: number of columns in the operand
+        self._granted: dict[tuple[str, int], int] = {}  # by opcode, CTA of a blocked warp: granted first column
 
     def granted(self, operation: str, block: int) -> int | None:
         """Return a waiting warp's first allocated column; None if the peer CTA's warp has not arrived."""
@@ -305,7 +305,7 @@ def _lead(turn: ExecutionContext, opcode: str, source: Reader) -> int:
 
 
 def _count(turn: ExecutionContext, opcode: str, source: Reader) -> int:
-    """Return the number of columns in the operand; report an invalid number and round it to a valid one."""
+    """Return the column count of a tcgen05.alloc or dealloc; report an invalid count and round it to a valid one."""
     count = _lead(turn, opcode, source)
     if count in range(_FEWEST, COLUMNS + 1) and count & (count - 1) == 0:
         return count

@@ -45,10 +45,10 @@ _UNKNOWN: Final = np.uint32(0xFFFFFFFF)  # CTA index read from a response with i
 
 
 class Failures:
-    """CTAs of a wave that received a response with is_canceled = false."""
+    """CTAs that received a try_cancel response with is_canceled = false."""
 
     def __init__(self, wave: Wave) -> None:
-        """Start without failed try_cancel requests."""
+        """Start without CTAs whose try_cancel request failed."""
         self.seen: Mask = np.zeros(wave.geometry.ctas, np.bool_)
 
 
@@ -64,7 +64,7 @@ class Tries(AsyncIssue):
     barriers: tuple[IntArray, ...]
 
     def signals(self) -> Iterable[int]:
-        """Return the mbarriers that the responses signal."""
+        """Return the mbarriers that the try_cancel responses signal."""
         return (barrier for each in self.barriers for barrier in each.tolist())
 
     def move(self) -> None:
@@ -177,7 +177,7 @@ def compile_query(operands: Operands) -> Action:
 
 
 def _no_block(pc: int) -> Origin:
-    """Return the `Origin` of a failed response's CTA index, which compiled code reads before it tests is_canceled."""
+    """Return the `Origin` of a failed try_cancel's CTA index, which compiled code reads before it tests is_canceled."""
     what, note = "get_first_ctaid of a failed try_cancel", "is_canceled of the response is false"
     return Origin("cancel-response", what, pc, _HELP, label="get_first_ctaid", fault="undefined ctaid", notes=(note,))
 
@@ -233,12 +233,12 @@ MUTATIONS: Final = (
         "ignore a failed try_cancel",
         ("clusterlaunchcontrol.query_cancel.is_canceled",),
         edits.become("setp.eq.b32", 0, "0", "0"),
-        "a CTA index is read from a failed response",
+        "a CTA index is read from the response of a failed try_cancel",
     ),
     Mutation(
         "drop the multicast of try_cancel",
         (_TRY,),
         edits.word(_ALL, ""),
-        "the other CTAs of the cluster wait for the response indefinitely",
+        "only one CTA of the cluster receives the response; the others wait indefinitely",
     ),
 )

@@ -79,7 +79,7 @@ class Window:
 
 @lru_cache(maxsize=256)
 def window(shape: str, repeats: int, split: int, *, halves: bool) -> Window:
-    """Return the cells that a shape accesses; the second access of 16x32bx2 starts `split` columns after the first."""
+    """Return the words that tcgen05.ld or st accesses; the two accesses of 16x32bx2 are `split` columns apart."""
     fragment = register_fragment(shape, repeats, packed=halves)
     threads, indices = range(WARP), range(fragment.count)
     cells = [
@@ -119,7 +119,7 @@ class Stored(AsyncIssue):
 
 
 class _Move:
-    """Common base of `tcgen05.ld` and `tcgen05.st`: cells and checks of the executing warps' accesses."""
+    """Common base of `tcgen05.ld` and `tcgen05.st`: addresses and checks of the warps' tensor memory accesses."""
 
     def __init__(self, operands: Operands) -> None:
         shape = next(word for word in operands.opcode if word in _SHAPES)
@@ -129,7 +129,7 @@ class _Move:
         self._address = address_of(operands, "taddr")
 
     def base(self, turn: ExecutionContext) -> IntArray | None:
-        """Return the tensor memory index of the word at each warp's address; None if an access is invalid."""
+        """Return the index of the word at each warp's tensor memory address; None if an access is invalid."""
         turn.memory(SPACE)
         values = turn.read(self._address)
         wave, warps = turn.wave, turn.warps
@@ -209,7 +209,7 @@ class Loaded(AsyncIssue):
 
 
 def compile_load(operands: Operands) -> Action:
-    """Execute tcgen05.ld: load cells into each warp's registers; with `.red`, also reduce each thread's cells."""
+    """Execute tcgen05.ld: load tensor memory into warps' registers; with `.red`, also reduce each thread's words."""
     if "spcompress" in operands.opcode:
         raise MissingSemantics("no simulator semantics for tcgen05.ld with .spcompress")
     move, registers = _Move(operands), operands.elements(operands.named("r"))
@@ -250,7 +250,7 @@ def _issued(turn: ExecutionContext, kind: GroupKind) -> dict[str, Any]:
 
 
 def _joined(values: Array, window: Window) -> Array:
-    """Return the values that a load writes to registers, `[warps, registers, 32]`, from cells."""
+    """Return the values that tcgen05.ld writes to registers, `[warps, registers, 32]`, from tensor memory words."""
     if not window.halves:
         return values
     pairs = values.reshape(len(values), -1, 2, WARP)
@@ -265,7 +265,7 @@ def _write(turn: ExecutionContext, writers: Sequence[Writer], values: Array) -> 
 
 
 def _rows(turn: ExecutionContext) -> IntArray | None:
-    """Return the indices of executing warps with active lanes; None if all these warps have active lanes."""
+    """Return the indices of the executing warps with active lanes; None if each executing warp has an active lane."""
     rows = np.flatnonzero(turn.mask.any(axis=1))
     return None if len(rows) == len(turn.rows) else rows
 
@@ -280,7 +280,7 @@ def _spread(turn: ExecutionContext, rows: IntArray | None, values: Array) -> Arr
 
 
 def _carry(turn: ExecutionContext, window: Window, carried: Sequence[Carried | None], words: IntArray) -> None:
-    """Propagate undefined bits of loaded cells to the destination registers."""
+    """Propagate undefined bits of loaded tensor memory words to the destination registers."""
     bits = turn.memory(SPACE).arena.undefined(words * WORD, _WORD, 1)
     if bits is None:
         return
@@ -296,7 +296,7 @@ def _carry(turn: ExecutionContext, window: Window, carried: Sequence[Carried | N
 
 
 def compile_store(operands: Operands) -> Action:
-    """Execute tcgen05.st: store each warp's registers to cells; the store completes at tcgen05.wait or earlier."""
+    """Execute tcgen05.st: store warps' registers to tensor memory; a store completes at tcgen05.wait or earlier."""
     move, registers = _Move(operands), operands.elements(operands.named("r"))
     plain = operands.unchecked()
     readers = [plain.read(each, "b32") for each in registers]
@@ -330,7 +330,7 @@ def _chosen(values: Array, rows: IntArray | None) -> Array:
 
 
 def _parted(values: Array, window: Window) -> Array:
-    """Return the values that a store writes to cells, `[warps, cells, 32]`; if unpacked, one cell per register half."""
+    """Return the words that tcgen05.st writes, `[warps, words, 32]`; with .unpack::16b, one word per register half."""
     if not window.halves:
         return values
     halves = np.stack([values & np.uint32(_LOW), values >> np.uint32(16)], axis=2)
@@ -338,7 +338,7 @@ def _parted(values: Array, window: Window) -> Array:
 
 
 def reduction(operands: Operands) -> Callable[[ExecutionContext, Array], None]:
-    """Return the action that writes the minimum or maximum of each thread's loaded cells to its `redval` register."""
+    """Return the action that writes the minimum or maximum of each thread's loaded words to its `redval` register."""
     write = operands.write(operands.named("redval"), "b32")
     words = operands.opcode
     ptx_type = next(word for word in words if word in {"f32", "u32", "s32"})

@@ -27,7 +27,7 @@ _QUARTER: Final = 32 << 16  # 32 lanes in the lane field (bits 31-16) of a tenso
 _FEWER_COLUMNS: Final = -(1 << 17)
 _MORE_COLUMNS: Final = 1 << 17
 _ANOTHER_TYPE: Final = 1 << 7
-_HALF_THE_ROWS: Final = 0xC << 24  # changes M from 128 to 64 or back, for kinds without scale factors
+_HALF_THE_ROWS: Final = 0xC << 24  # bits of M: flipping both exchanges 128 and 64 (no scale factors)
 _NEGATED: Final = 1 << 13
 _SCALE_OF_B: Final = 1 << 4
 _SCALE_OF_A: Final = 1 << 29
@@ -97,13 +97,13 @@ _ALLOCATING: Final = (
         "allocate twice as many columns",
         ("tcgen05.alloc",),
         edits.scale(1, 2, 1),
-        "some allocated columns are never freed",
+        "some allocated tensor memory columns are never freed",
     ),
     Mutation(
         "execute a tcgen05.alloc twice",
         ("tcgen05.alloc",),
         edits.twice,
-        "the columns of the first allocation are never freed",
+        "the tensor memory columns of the first allocation are never freed",
     ),
     Mutation(
         "swap a tcgen05.alloc with the next instruction",
@@ -111,21 +111,26 @@ _ALLOCATING: Final = (
         edits.later,
         "the allocation permit is relinquished before tcgen05.alloc",
     ),
-    Mutation("drop a tcgen05.alloc", ("tcgen05.alloc",), edits.drop, "no columns are allocated"),
-    Mutation("drop a tcgen05.dealloc", ("tcgen05.dealloc",), edits.drop, "columns are never freed"),
+    Mutation("drop a tcgen05.alloc", ("tcgen05.alloc",), edits.drop, "no tensor memory columns are allocated"),
+    Mutation("drop a tcgen05.dealloc", ("tcgen05.dealloc",), edits.drop, "tensor memory columns are never freed"),
     Mutation(
         "free half of the allocated columns",
         ("tcgen05.dealloc",),
         edits.scale(1, 1, 2),
-        "some allocated columns are never freed",
+        "some allocated tensor memory columns are never freed",
     ),
     Mutation(
         "add 32 columns to the address of a tcgen05.dealloc",
         ("tcgen05.dealloc",),
         edits.add(0, 32),
-        "no allocation starts at this column",
+        "no allocation of tensor memory starts at the column that is freed",
     ),
-    Mutation("execute a tcgen05.dealloc twice", ("tcgen05.dealloc",), edits.twice, "the columns are already free"),
+    Mutation(
+        "execute a tcgen05.dealloc twice",
+        ("tcgen05.dealloc",),
+        edits.twice,
+        "the second tcgen05.dealloc frees columns that are already free",
+    ),
 )
 _WAITING: Final = (
     Mutation("drop a tcgen05.wait::ld", ("tcgen05.wait::ld",), edits.drop, "tcgen05.ld may be outstanding"),
@@ -143,11 +148,11 @@ _WAITING: Final = (
     Mutation("move a tcgen05.commit before preceding memory accesses", ("tcgen05.commit",), edits.sooner,
              "tcgen05.commit does not track MMAs after it"),
     Mutation("add 8 bytes to the mbarrier address of a tcgen05.commit", ("tcgen05.commit",), edits.shift(0, 8),
-             "tcgen05.commit signals another mbarrier"),
+             "tcgen05.commit signals a wrong mbarrier"),
     Mutation("drop the multicast of a tcgen05.commit", ("tcgen05.commit",), _alone,
              "tcgen05.commit never signals the peer CTA"),
     Mutation("flip bit 1 of the CTA mask of a tcgen05.commit", ("tcgen05.commit",), edits.another_block,
-             "tcgen05.commit never signals one of the CTAs",
+             "tcgen05.commit never signals the mbarrier of one CTA in the mask",
              having="multicast::cluster"),
 )  # fmt: skip
 _PLACES: Final = (
@@ -155,37 +160,37 @@ _PLACES: Final = (
         "add 32 lanes to the address of a tcgen05.ld",
         ("tcgen05.ld",),
         edits.shift(1, _QUARTER),
-        "the lanes are in the quarter of another warp",
+        "the warp accesses the tensor memory lanes of another warp",
     ),
     Mutation(
         "add 32 lanes to the address of a tcgen05.st",
         ("tcgen05.st",),
         edits.shift(0, _QUARTER),
-        "the lanes are in the quarter of another warp",
+        "the warp accesses the tensor memory lanes of another warp",
     ),
     Mutation(
         "add 8 columns to the address of a tcgen05.ld",
         ("tcgen05.ld",),
         edits.shift(1, 8),
-        "tcgen05.ld reads other columns",
+        "tcgen05.ld reads wrong tensor memory columns",
     ),
     Mutation(
         "add 8 columns to the address of a tcgen05.st",
         ("tcgen05.st",),
         edits.shift(0, 8),
-        "tcgen05.st writes other columns",
+        "tcgen05.st writes wrong tensor memory columns",
     ),
     Mutation(
         "add 64 columns to the address of a tcgen05.ld",
         ("tcgen05.ld",),
         edits.shift(1, 64),
-        "the columns are not allocated",
+        "tcgen05.ld reads columns that are not allocated",
     ),
     Mutation(
         "add 8 columns to the accumulator address of an MMA",
         _PRODUCTS,
         edits.shift(0, 8),
-        "the MMA writes other columns than the accumulator's",
+        "the MMA writes columns outside the accumulator",
     ),
     Mutation(
         "add 32 lanes to the accumulator address of an MMA",
@@ -197,32 +202,32 @@ _PLACES: Final = (
         "add 8 columns to the tensor memory address of A",
         _PRODUCTS,
         edits.shift(1, 8),
-        "operand A is read from other columns",
+        "operand A is read from wrong tensor memory columns",
     ),
     Mutation(
         "add 4 columns to a scale factor address of an MMA",
         _PRODUCTS,
         _at_scales(4),
-        "the MMA reads other scale factors",
+        "the MMA reads scale factors at a wrong address",
         having="block_scale",
     ),
     Mutation(
         "add 4 columns to the destination of a tcgen05.cp",
         ("tcgen05.cp",),
         edits.shift(0, 4),
-        "tcgen05.cp writes other columns",
+        "tcgen05.cp writes wrong tensor memory columns",
     ),
     Mutation(
         "add 32 lanes to the destination of a tcgen05.cp",
         ("tcgen05.cp",),
         edits.shift(0, _QUARTER),
-        "tcgen05.cp writes other lanes",
+        "tcgen05.cp writes wrong tensor memory lanes",
     ),
     Mutation(
         "add 128 bytes to the source of a tcgen05.cp",
         ("tcgen05.cp",),
         edits.add(1, 8, bits=64),
-        "tcgen05.cp reads other rows",
+        "tcgen05.cp reads wrong rows of shared memory",
     ),
     Mutation(
         "copy 128x128b instead of 32x128b.warpx4",
@@ -233,15 +238,16 @@ _PLACES: Final = (
 )
 _DESCRIBING: Final = (
     Mutation("add 128 bytes to the address in a tcgen05 descriptor", _PRODUCTS,
-             edits.each(edits.add(1, 8, bits=64), edits.add(2, 8, bits=64)), "the MMA reads other rows of its operand"),
+             edits.each(edits.add(1, 8, bits=64), edits.add(2, 8, bits=64)), "the MMA reads wrong rows of A or B"),
     Mutation("change the swizzle of a tcgen05 descriptor", _PRODUCTS,
              edits.each(edits.flip(1, 3 << 62, bits=64), edits.flip(2, 3 << 62, bits=64)),
-             "the operand was written with another swizzle"),
+             "A or B was written with a different swizzle"),
     Mutation("add 16 to the stride byte offset of a tcgen05 descriptor", _PRODUCTS,
              edits.each(edits.add(1, 1 << 32, bits=64), edits.add(2, 1 << 32, bits=64)),
-             "the MMA reads other rows of its operand"),
+             "the MMA reads wrong rows of A or B"),
     Mutation("clear the version of a tcgen05 descriptor", _PRODUCTS,
-             edits.each(edits.flip(1, 1 << 46, bits=64), edits.flip(2, 1 << 46, bits=64)), "the descriptor is invalid"),
+             edits.each(edits.flip(1, 1 << 46, bits=64), edits.flip(2, 1 << 46, bits=64)),
+             "the matrix descriptor is invalid"),
     Mutation("subtract 8 from N of an instruction descriptor", _PRODUCTS, _add_to_descriptor(_FEWER_COLUMNS),
              "the MMA does not write 8 accumulator columns"),
     Mutation("add 8 to N of an instruction descriptor", _PRODUCTS, _add_to_descriptor(_MORE_COLUMNS),
@@ -251,25 +257,26 @@ _DESCRIBING: Final = (
     Mutation("change M from 128 to 64 or back", _PRODUCTS, _flip_in_descriptor(_HALF_THE_ROWS),
              "the MMA does not write half of the accumulator rows"),
     Mutation("negate A in an instruction descriptor", _PRODUCTS, _flip_in_descriptor(_NEGATED),
-             "the products have the opposite sign"),
+             "the products A x B have the opposite sign"),
     Mutation("flip a scale factor ID in an instruction descriptor", _PRODUCTS,
              edits.each(_flip_in_descriptor(_SCALE_OF_A), _flip_in_descriptor(_SCALE_OF_B)),
              "the MMA uses scale factors of other elements", having="block_scale"),
     Mutation("negate the accumulation predicate of an MMA", _PRODUCTS, edits.invert(_adds),
-             "the MMA overwrites the accumulator, or adds to old values"),
+             "an MMA that must add to the accumulator overwrites it, or the reverse"),
 )  # fmt: skip
 _ISSUING: Final = (
     Mutation("drop an MMA", _PRODUCTS, edits.drop, "part of the dot product is missing from the accumulator"),
-    Mutation("drop a tcgen05.cp", ("tcgen05.cp",), edits.drop, "tensor memory keeps its old values"),
+    Mutation("drop a tcgen05.cp", ("tcgen05.cp",), edits.drop, "the destination in tensor memory keeps its old values"),
     Mutation("move a tcgen05.cp after the next MMA", ("tcgen05.cp",), edits.behind("tcgen05", "mma"),
-             "the MMA reads tensor memory before the copy"),
-    Mutation("drop a tcgen05.ld or tcgen05.st", _MOVES, edits.drop, "registers or tensor memory keep their old values"),
+             "the MMA reads tensor memory before tcgen05.cp writes it"),
+    Mutation("drop a tcgen05.ld or tcgen05.st", _MOVES, edits.drop,
+             "the destination (registers or tensor memory) keeps its old values"),
     Mutation("change .cta_group::2 to .cta_group::1", (*_PIPED, *_ALLOCATIONS, "tcgen05.commit"),
              edits.word("cta_group::2", "cta_group::1"), "the CTAs of a pair execute different instructions"),
     Mutation("change .collector fill to use", _PRODUCTS,
              edits.each(edits.word("collector::a::fill", "collector::a::use"),
                         edits.word("collector::b0::fill", "collector::b0::use")),
-             "the collector buffer holds another matrix"),
+             "the collector buffer contains a different matrix than A or B"),
 )  # fmt: skip
 
 MUTATIONS: Final = (*_ALLOCATING, *_WAITING, *_PLACES, *_DESCRIBING, *_ISSUING, *launch_control.MUTATIONS)

@@ -13,7 +13,7 @@ PAIR: Final = "cta-pair"
 
 
 class Pairing:
-    """Checks that all tcgen05 instructions of a wave have one `.cta_group`, and that the peer CTA exists.
+    """Checks that all tcgen05 instructions of the simulated CTAs have one `.cta_group`, and that the peer CTA exists.
 
     Manual: "All tcgen05 instructions within a kernel must specify the same value for the .cta_group qualifier".
     """
@@ -24,7 +24,7 @@ class Pairing:
         self._said: tuple[int, int] | None = None  # first .cta_group: number of CTAs, and pc of the instruction
 
     def holds(self, turn: ExecutionContext, blocks: int) -> bool:
-        """Report a `.cta_group` other than the wave's first one; return whether the peer CTA, if needed, exists.
+        """Report a `.cta_group` other than the first one of the run; return whether the peer CTA, if needed, exists.
 
         The peer CTA must have started. Manual: "Issue Granularity".
         """

@@ -61,11 +61,11 @@ class Piped(AsyncIssue):
 
     @property
     def tensor(self) -> TensorMemoryWords:
-        """Tensor memory of the wave."""
+        """Tensor memory of all simulated CTAs."""
         return self.wave.part(TensorMemoryWords)
 
     def move(self) -> None:
-        """Perform the operations, after all earlier operations of the same CTAs."""
+        """Perform the tcgen05 operations, after all earlier operations of the same CTAs."""
         items = [item for item in (*self.take_earlier(self._in_front), self) if isinstance(item, Piped)]
         while items:
             count = next((i for i in range(1, len(items)) if not items[i - 1].goes_on_in(items[i])), len(items))

@@ -62,7 +62,7 @@ class _Side:
         return np.asarray(np.take_along_axis(register, lanes, axis=1))
 
     def bytes(self, words: Array, byte: Array) -> NDArray[np.uint8]:
-        """Return the scale factor bytes of each row's chunks, `[warps, rows, count]`."""
+        """Return the scale factor bytes of each row of A or column of B, `[warps, rows, scale factors per row]`."""
         places = (byte[:, :1, None].astype(np.uint32) + np.arange(self.count, dtype=np.uint32)) % np.uint32(_BYTES)
         found: NDArray[np.uint8] = (words[..., None] >> (places * np.uint32(_BYTE))).astype(np.uint8)
         return found
@@ -78,7 +78,7 @@ _COLUMNS: Final = np.array([column * _GROUP for column in range(8)])
 
 @cache
 def _numbers(fragment: Fragment, element: str, *, transposed: bool = False) -> Recent:
-    """Return the function from a fragment's registers to element values, with a cache of recent results."""
+    """Return the function that converts a fragment's registers to element values, with a cache of recent results."""
     unpack, widen = unpacking(fragment, transposed=transposed), WIDEN[element]
     return Recent(lambda registers: widen(unpack(registers)))
 
@@ -105,7 +105,7 @@ class _Product:
         self._of_c = _numbers(self.c, self.types[3])
 
     def parted(self, sources: Sequence[Array]) -> tuple[Sequence[Array], ...]:
-        """Return the register values of A, B and C, of the metadata, and of the scale factors and their selectors."""
+        """Return `sources` split by operand: A, B, C, metadata, scale factors of A and of B with their selectors."""
         ends = np.cumsum([self.a.registers, self.b.registers, self.c.registers, self.sparse, 3, 3]).tolist()
         return tuple(sources[start:end] for start, end in zip([0, *ends], ends, strict=False))
 

@@ -49,8 +49,8 @@ _WIDEST_PIECE: Final = 1024  # maximum bytes per access passed to the race check
 _LANE_SHIFT = 16
 _COLUMN_MASK = 0xFFFF
 _BYTES = LANES * COLUMNS * WORD
-_CHUNK: Final = 4  # adjacent columns of a lane with contiguous byte offsets
-_ACROSS: Final = LANES * _CHUNK * WORD  # byte offset between columns c and c + 4 of a lane
+_CHUNK: Final = 4  # number of columns of a lane with contiguous byte numbers in race checks
+_ACROSS: Final = LANES * _CHUNK * WORD  # distance of byte numbers in race checks, column c to c + 4
 _LANE_BITS, _COLUMN_BITS, _CHUNK_BITS = 7, 9, 2
 
 Words: TypeAlias = NDArray[np.uint32]
@@ -63,7 +63,7 @@ def _describe(place: int) -> str:
 
 
 def placed(words: IntArray) -> IntArray:
-    """Return the places (byte numbers in race checks) of tensor memory words, given as arena indices."""
+    """Return the places (byte numbers in race checks) of tensor memory words, given by index in simulated memory."""
     blocks = words >> (_LANE_BITS + _COLUMN_BITS) << (_LANE_BITS + _COLUMN_BITS)
     lanes, columns = words >> _COLUMN_BITS & (LANES - 1), words & (COLUMNS - 1)
     inside = (columns >> _CHUNK_BITS << _LANE_BITS | lanes) << _CHUNK_BITS | columns & (_CHUNK - 1)
@@ -92,10 +92,10 @@ def columns_of(addresses: Array) -> IntArray:
 
 
 class TensorMemoryWords:
-    """Tensor memory of all CTAs of a wave, as words `[CTAs, lanes, columns]`."""
+    """Tensor memory of all simulated CTAs, as words `[CTAs, lanes, columns]`."""
 
     def __init__(self, wave: Wave) -> None:
-        """Create views of the wave's tensor memory in its arena."""
+        """Create NumPy views of the array that holds the tensor memory of all simulated CTAs."""
         self.arena = wave.memory(SPACE).arena
         shape = -1, LANES, COLUMNS
         self.words: Words = self.arena.units(WORD).reshape(shape)
@@ -103,7 +103,7 @@ class TensorMemoryWords:
         self._defined: Words | None = None if known is None else known.reshape(shape)
 
     def flat(self, blocks: IntArray, lanes: IntArray, columns: IntArray) -> IntArray:
-        """Return the arena byte offsets of tensor memory words."""
+        """Return the byte offsets of words in the array that holds the tensor memory of all simulated CTAs."""
         offsets: IntArray = ((blocks * LANES + lanes) * COLUMNS + columns) * WORD
         return offsets
 
@@ -170,7 +170,7 @@ class TensorMemoryWords:
 def _parts(
     blocks: IntArray, addresses: IntArray, rectangles: Sequence[Rectangle]
 ) -> Iterator[tuple[Rectangle, slice, tuple[IntArray | slice, slice, slice]]]:
-    """Yield each rectangle with indices of its words: in all matrices at once if the matrices have equal addresses."""
+    """Yield each rectangle, a slice of matrices, and indices of words; matrices at equal addresses are one slice."""
     lanes, columns = lanes_of(addresses), columns_of(addresses)
     alike = bool((addresses == addresses[0]).all())
     for rectangle in rectangles:

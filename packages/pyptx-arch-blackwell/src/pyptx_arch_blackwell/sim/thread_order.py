@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["FENCE", "LastUses", "ThreadOrder", "issue"]
 
 _PIECE: Final = 16
-"""Minimum bytes of a tracked access; narrower accesses are not tracked."""
+"""Minimum bytes of a tensor memory access that is checked for fences; narrower accesses are ignored."""
 _WIDEST: Final = 1024
 _SPLIT: Final = -1  # marks a memory block whose parts have different last operations
 FENCE: Final = "missing-tcgen05-fence"
@@ -35,7 +35,7 @@ _BEFORE: Final = "put tcgen05.fence::before_thread_sync before the arrive or bar
 
 
 class _Issue(NamedTuple):
-    """An issued tcgen05 operation; `time` is its position among the tcgen05 operations of the wave."""
+    """An issued tcgen05 operation; `time` is its position among all issued tcgen05 operations."""
 
     time: int
     kind: GroupKind | None
@@ -45,10 +45,10 @@ class _Issue(NamedTuple):
 
 
 class ThreadOrder:
-    """Last tcgen05 operation of a wave that wrote, and that read, each block of tensor memory."""
+    """Last tcgen05 operation that wrote, and that read, each 1024-byte block of tensor memory."""
 
     def __init__(self, wave: Wave) -> None:
-        """Start without recorded operations."""
+        """Start without recorded tcgen05 operations."""
         self._wave = wave
         self._time = 1
         self._issues: list[_Issue] = [_Issue(0, None, 0, 0, 0)]
@@ -74,7 +74,7 @@ class ThreadOrder:
             last.put(cells, np.zeros(1, np.int32))
 
     def issued(self, item: AsyncIssue, touches: Iterable[AsyncAccess]) -> None:
-        """Check issued operations against the last accesses to the same memory, and record the operations."""
+        """Check issued tcgen05 operations against the last accesses to the same tensor memory, and record them."""
         touched = [touch for touch in touches if touch.space == SPACE.name and touch.size >= _PIECE]
         own = len(self._issues)
         threads = zip(item.warps.tolist(), item.lanes.tolist(), strict=True)
@@ -143,19 +143,19 @@ class LastUses:
     """
 
     def __init__(self, size: int) -> None:
-        """Start with unused memory of `size` bytes."""
+        """Start without accesses to a memory of `size` bytes."""
         self._whole: NDArray[np.int32] = np.zeros(size // _WIDEST, np.int32)
-        self._parts: NDArray[np.int32] = self._whole[:, None]  # by part of a memory block; valid if `_whole` is _SPLIT
+        self._parts: NDArray[np.int32] = self._whole[:, None]  # last operation by block, part (if _SPLIT in `_whole`)
 
     def _of_width(self, size: int) -> NDArray[np.int32]:
-        """Return the issue indices of each memory block's parts, one index for each `size` bytes."""
+        """Return the number of the last operation on each part of each memory block; a part has `size` bytes."""
         missing = _WIDEST // size // self._parts.shape[1]
         if missing > 1:
             self._parts = self._parts.repeat(missing, axis=1)
         return self._parts.reshape(-1, size * self._parts.shape[1] // _WIDEST)
 
     def put(self, touch: AsyncAccess, numbers: NDArray[np.int32]) -> None:
-        """Record issue indices as the last accesses to memory: one index per operation, or one for all operations."""
+        """Record numbers of operations as the last accesses to memory: one per operation, or one for all operations."""
         number, at = numbers if len(numbers) == 1 else numbers[touch.owners], touch.offsets // _WIDEST
         if touch.size == _WIDEST:
             self._whole[at] = number
@@ -167,7 +167,7 @@ class LastUses:
         parts[touch.offsets // touch.size] = number[:, None]
 
     def met(self, touch: AsyncAccess) -> Iterable[tuple[int, int]]:
-        """Return pairs of operations: issue index of a last access to the memory, and number of the new operation."""
+        """Return pairs: number of the operation that last accessed a part of `touch`, index of the new operation."""
         met, owners = self._whole[touch.offsets // _WIDEST], touch.owners
         split = met == _SPLIT
         if split.any():

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DESCRIPTOR"]
 
-_NAMES = tuple(f"matrix_descriptor{tail}" for tail in ("", "_2", "_3"))  # names reserved in pyptx_transpile.names
+_NAMES = tuple(f"matrix_descriptor{tail}" for tail in ("", "_2", "_3"))  # reserved names of Python variables
 
 
 def _described(body: Body, found: list[DescriptorMatch]) -> list[DescriptorMatch]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PRODUCT", "find"]
 
-_NAMES = tuple(f"instruction_descriptor{tail}" for tail in ("", "_2", "_3"))  # names reserved in pyptx_transpile.names
+_NAMES = tuple(f"instruction_descriptor{tail}" for tail in ("", "_2", "_3"))  # reserved names of Python variables
 _MOVES = (("mov", "b32"), ("mov", "u32"), ("mov", "s32"))
 
 
@@ -50,13 +50,13 @@ def _descriptors(body: Body) -> Iterator[tuple[int, InstructionDescriptor]]:
                 try:
                     yield at, InstructionDescriptor.decode(kinds[register], int(text))
                 except DescriptorError:
-                    continue  # the constant is another value of the register, not a descriptor
+                    continue  # the constant that `mov` writes is not a descriptor
             case _:
                 pass
 
 
 def _kinds(body: Body) -> dict[tree.Operand, str]:
-    """Return the registers with the instruction descriptors of a body's MMAs, and their kinds."""
+    """Return the instruction descriptor register of each tcgen05.mma in a function body, with the kind of the MMA."""
     found: dict[tree.Operand, str] = {}
     for at in body.places("tcgen05"):
         node = body.branch(at)
@@ -79,7 +79,7 @@ def _rewrite(body: Body, at: int, constant: Constant) -> Rewrite:
 
 
 def _named(row: Row) -> dict[InstructionDescriptor, Constant]:
-    """Return the names of the instruction descriptors in a module."""
+    """Return the Python variable of each instruction descriptor in a PTX module."""
     every = dict.fromkeys(found for body in row.bodies() for _, found in _descriptors(body))
     return {found: Constant(name, _written(found)) for name, found in zip(_NAMES, every, strict=False)}
 

@@ -1,6 +1,7 @@
 """Transpiler rule: tensor memory instructions become calls like `ptx.tcgen05.wait_ld()`, if shorter than `ptx.inst`.
 
-Frequent instructions are not rewritten: the rule `form` gives their forms names, and calls of these names are as short.
+Frequent instructions are not rewritten: the transpiler rule `form` binds their opcodes with modifiers to Python names,
+and calls of these names are as short.
 """
 
 from __future__ import annotations

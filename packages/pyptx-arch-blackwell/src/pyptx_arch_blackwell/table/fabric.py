@@ -17,9 +17,9 @@ EIGHT_BITS = ("sm_100f", "sm_110f", "sm_120a", "sm_121a")
 BYTES = "mbarrier::complete_tx::bytes.mbarrier::report::fabric"
 SIXTEENS = "mbarrier::complete_tx::16B.mbarrier::report::fabric"
 ORDER = ".relaxed.sys"
-# Optional modifier of some forms: the manual's syntax omits .relaxed.sys, but an example of the manual has it.
+# Optional modifier of fabric instructions: the manual's syntax omits .relaxed.sys, but an example of the manual has it.
 DEFAULT = "{.relaxed.sys}"
-# .L2::cache_hint needs a later PTX version than most forms.
+# Fabric instructions with .L2::cache_hint need a later PTX version than most fabric instructions without it.
 HINTS = (("", "", ptx(9, 3)), (".L2::cache_hint", ", cache_policy", ptx(9, 4)))
 COUNTED = (("", 2), (".counted::bytes", 3))
 OPERANDS = {
@@ -86,7 +86,7 @@ def _form(
 
 
 def _puts() -> tuple[InstructionRow, ...]:
-    """Return the rows of fabric.try_put and fabric.try_red, with and without a counter at the destination."""
+    """Return the instruction-table rows of try_put and try_red, with and without a counter at the destination."""
     found: list[InstructionRow] = []
     for hint, policy, since in HINTS:
         for counted, count in COUNTED:
@@ -109,7 +109,7 @@ def _puts() -> tuple[InstructionRow, ...]:
 
 
 def _tensors() -> tuple[InstructionRow, ...]:
-    """Return the rows with a tensor map whose address is overridden by a logical endpoint and an offset."""
+    """Return the instruction-table rows with a tensor map whose address a logical endpoint and an offset override."""
     found: list[InstructionRow] = []
     for ranks, override in OVERRIDES:
         for hint, policy, _ in HINTS:

@@ -99,7 +99,7 @@ def _collectors(since: tuple[int, int], targets: tuple[str, ...]) -> tuple[tuple
 
 
 def _unscaled(sparse: str) -> tuple[InstructionRow, ...]:
-    """Return rows of MMAs without scale factors, dense or sparse; .ashift requires operand A in tensor memory."""
+    """Return the instruction-table rows of MMAs without scale factors; .ashift requires operand A in tensor memory."""
     meta = ", [meta]" if sparse else ""
     return tuple(
         _product(
@@ -124,7 +124,7 @@ def _unscaled(sparse: str) -> tuple[InstructionRow, ...]:
 
 
 def _scaled(sparse: str) -> tuple[InstructionRow, ...]:
-    """Return the rows of block-scaled MMAs, dense or sparse."""
+    """Return the instruction-table rows of block-scaled MMAs, dense or sparse."""
     meta = ", [meta]" if sparse else ""
     return tuple(
         _product(
@@ -148,7 +148,7 @@ def _scaled(sparse: str) -> tuple[InstructionRow, ...]:
 
 
 def _decompressed() -> tuple[InstructionRow, ...]:
-    """Return the rows of MMAs whose operand B consists of indices into a table in tensor memory."""
+    """Return the instruction-table rows of MMAs whose operand B is indices into a lookup table in tensor memory."""
     lines = (
         ("kind::f8f6f4.decompress::lut::b", "{, lanes}, p"),
         ("kind::mxf8f6f4.block_scale{.block32}.decompress::lut::b", ", [scale_a], [scale_b], p"),
@@ -168,7 +168,7 @@ def _decompressed() -> tuple[InstructionRow, ...]:
 
 
 def _weight_stationary(sparse: str) -> tuple[InstructionRow, ...]:
-    """Return the rows of MMAs that keep operand B in one of four collector buffers (.ws)."""
+    """Return the instruction-table rows of MMAs that keep operand B in one of four collector buffers (.ws)."""
     meta = ", [meta]" if sparse else ""
     return tuple(
         _product(

@@ -54,7 +54,10 @@ def _fragments(d: str, a: str, b: str, *, sparse: bool) -> dict[str, str]:
 
 
 def _plain(d: str, *, sparse: bool, kind: str = ".kind::f8f6f4", types: tuple[str, ...] = F8F6F4) -> InstructionRow:
-    """Return the row of MMAs of any two 8-, 6- and 4-bit float types, one element per byte, without scale factors."""
+    """Return the instruction-table row of MMAs of any two 8-, 6- and 4-bit float types, without scale factors.
+
+    An element of any of these types occupies one byte of a register.
+    """
     fragments = _fragments(d, "atype", "btype", sparse=sparse)
     variant, shape = (".sp::ordered_metadata", "m16n8k64") if sparse else ("", "m16n8k32")
     return row(
@@ -92,7 +95,7 @@ def _scaled(form: Scaled, *, sparse: bool) -> InstructionRow:
 
 ROWS = (
     *(_plain(d, sparse=sparse) for sparse in (False, True) for d in ("f16", "f32")),
-    # Types that need no .kind: the dense mma is in the core's instruction table, so only the sparse mma is added here.
+    # mma of e4m3, e5m2 needs no .kind. The core's instruction table has the dense mma, so only the sparse one is here.
     _plain("f16", sparse=True, kind="", types=F8F6F4[:2]),
     *(_scaled(form, sparse=sparse) for sparse in (False, True) for form in SCALED),
 )

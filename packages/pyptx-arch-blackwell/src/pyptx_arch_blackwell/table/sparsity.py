@@ -26,7 +26,7 @@ def _registers(bits: int) -> int:
 def _row(
     head: str, operands: str, bits: dict[str, int], counts: tuple[int, ...], kinds: dict[str, str]
 ) -> InstructionRow:
-    """Return the table row of one opcode; `bits` has the bits of each vector operand per repetition of `.num`."""
+    """Return the instruction-table row of an opcode; `bits`: bits of each vector operand per repetition of `.num`."""
     return row(
         f"{head}.num {operands}",
         num=tuple(f"x{count}" for count in counts),
@@ -46,7 +46,10 @@ def _compress(element: int, index: int) -> InstructionRow:
 
 
 def _decompress(element: int, index: int, kept: int, group: int) -> InstructionRow | None:
-    """Return spdecompress's row; None if a group's kept elements exceed a register, or a group the index range."""
+    """Return the instruction-table row of an spdecompress that stores `kept` of `group` elements; None if none exists.
+
+    The stored elements of a group must fit into one register, and an index of `index` bits must reach the whole group.
+    """
     if kept * element > WORD or group > 1 << index:
         return None
     bits = {"data": group * element, "mdata": kept * index, "cdata": kept * element}

@@ -45,13 +45,13 @@ MULTICASTS = (
 
 
 def _repeats(per_repeat: int, *, least: int = 1) -> dict[str, int]:
-    """Return the repetition modifiers (x1, x2, …), each with its number of registers, at most 128."""
+    """Return the repetitions of tcgen05.ld and st (x1, x2, …), each with its number of registers, at most 128."""
     counts = {name: int(name[1:]) * per_repeat for name in REPEATS if int(name[1:]) >= least}
     return {name: count for name, count in counts.items() if count <= 128}
 
 
 def _loads_and_stores() -> tuple[InstructionRow, ...]:
-    """Return the rows of tcgen05.ld and st; the vector operand's length follows from shape and repetitions."""
+    """Return the instruction-table rows of tcgen05.ld and st; shape and repetitions determine the vector's length."""
     found: list[InstructionRow] = []
     for shape, per_repeat in SHAPES:
         counts = _repeats(per_repeat)
@@ -77,7 +77,7 @@ def _loads_and_stores() -> tuple[InstructionRow, ...]:
 
 
 def _reductions() -> tuple[InstructionRow, ...]:
-    """Return the rows of tcgen05.ld.red, which also reduces the columns of each lane."""
+    """Return the instruction-table rows of tcgen05.ld.red, which also reduces the columns of each lane."""
     counts = _repeats(1, least=2)
     return tuple(
         tcgen05(
@@ -101,7 +101,10 @@ def _reductions() -> tuple[InstructionRow, ...]:
 
 
 def _compressions() -> tuple[InstructionRow, ...]:
-    """Return the rows of tcgen05.ld.spcompress, which keeps two of four values, with two bits of metadata per value."""
+    """Return the instruction-table rows of tcgen05.ld.spcompress.
+
+    The instruction keeps two of four values, with two bits of metadata per kept value.
+    """
     counts = _repeats(1, least=4)
     # One 32-bit register holds the metadata of 32 values.
     by_metadata = [(size, [name for name in counts if -(-counts[name] // 32) == size]) for size in (1, 2, 4)]
@@ -129,7 +132,7 @@ def _compressions() -> tuple[InstructionRow, ...]:
 
 
 def _allocations() -> tuple[InstructionRow, ...]:
-    """Return the rows of tcgen05.alloc and dealloc, shared and exclusive."""
+    """Return the instruction-table rows of tcgen05.alloc and dealloc, without and with .exclusive."""
     lines = (
         ("alloc", "{}.cta_group.sync.aligned{{.shared::cta}}.b32 [dst], {}", {"dst": "address(shared)"}, "wr"),
         ("dealloc", "{}.cta_group.sync.aligned.b32 taddr, {}", {"taddr": "int32"}, "rr"),
@@ -163,7 +166,7 @@ def _allocations() -> tuple[InstructionRow, ...]:
 
 
 def _copies() -> tuple[InstructionRow, ...]:
-    """Return the rows of tcgen05.cp, which may unpack elements of 4 or 6 bits to bytes."""
+    """Return the instruction-table rows of tcgen05.cp, which may unpack elements of 4 or 6 bits to bytes."""
     return tuple(
         tcgen05(
             f"cp.cta_group.shape{'.multicast' if multicasts else ''}{{.b8x16.format}} [taddr], descriptor",
@@ -180,7 +183,7 @@ def _copies() -> tuple[InstructionRow, ...]:
 
 
 def _commits() -> tuple[InstructionRow, ...]:
-    """Return the rows of tcgen05.commit, which tracks all tcgen05 operations of its thread, or only reads of A."""
+    """Return the instruction-table rows of tcgen05.commit, which tracks operations of its thread or only A reads."""
     read = ".sync_restrict::shared::read::mma::a"
     return tuple(
         tcgen05(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class ClusterBarriers:
-    """`barrier.cluster` of each cluster of a wave, with separate arrive and wait."""
+    """`barrier.cluster` of each simulated cluster, with separate arrive and wait."""
 
     name = "the cluster barrier"
     help = None
@@ -25,7 +25,7 @@ class ClusterBarriers:
         self._wave = wave
         self._cluster: IntArray = wave.geometry.cta // cluster_size  # by warp: index of the cluster
         self._arrived: Mask = np.zeros((height, WARP), np.bool_)
-        self._owes: Mask = np.zeros((height, WARP), np.bool_)  # by warp and lane: has arrived, not yet waited
+        self._owes: Mask = np.zeros((height, WARP), np.bool_)  # by warp, lane: arrived at the barrier, not yet waited
         self._phase: IntArray = np.zeros(wave.geometry.ctas // cluster_size, np.int64)
         self._waits_for: IntArray = np.zeros((height, WARP), np.int64)
         wave.exits.append(self.recheck)

@@ -35,18 +35,18 @@ MUTATIONS: Final = (
         "add 128 bytes to the address in a wgmma descriptor",
         _PRODUCTS,
         edits.each(edits.add(1, 8, bits=64), edits.add(2, 8, bits=64)),
-        "the MMA reads other rows of its operand",
+        "the MMA reads wrong rows of A or B",
     ),
     Mutation(
         "change the swizzle of a wgmma descriptor",
         _PRODUCTS,
         edits.each(edits.flip(1, 1 << 62, bits=64), edits.flip(2, 1 << 62, bits=64)),
-        "the operand was written with another swizzle",
+        "A or B was written with a different swizzle",
     ),
     Mutation(
         "add 16 to the stride byte offset of a wgmma descriptor",
         _PRODUCTS,
         edits.each(edits.add(1, 1 << 32, bits=64), edits.add(2, 1 << 32, bits=64)),
-        "the MMA reads other rows of its operand",
+        "the MMA reads wrong rows of A or B",
     ),
 )

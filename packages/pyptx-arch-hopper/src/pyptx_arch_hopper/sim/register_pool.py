@@ -20,7 +20,7 @@ _WARPGROUP_HELP = "execute the same setmaxnreg in all four warps"
 
 
 class RegisterPool:
-    """Registers per thread of each warp of a wave, and the free registers of each CTA."""
+    """Registers per thread of each simulated warp, and the free registers of each CTA."""
 
     name = "registers"
     alone = True
@@ -31,7 +31,7 @@ class RegisterPool:
         self._wave = wave
         self._owned: IntArray = np.full(wave.height, registers, np.int64)
         self._free: IntArray = np.zeros(wave.geometry.ctas, np.int64)
-        self._counts: list[list[tuple[int, int]]] = [[] for _ in range(wave.height)]  # by warp: (count, pc)
+        self._counts: list[list[tuple[int, int]]] = [[] for _ in range(wave.height)]  # by warp: count, pc of setmaxnreg
         self._wanted: dict[int, int] = {}  # by blocked warp: requested registers per thread
         wave.endings.append(self.finish)
 
@@ -105,7 +105,7 @@ class RegisterPool:
     def finish(self) -> None:
         """Report warpgroups whose four warps differ in their setmaxnreg counts. Manual: "setmaxnreg"."""
         if not self._wave.ended:
-            return  # the wave's deadlock report is more specific than this finding
+            return  # deadlock: its report is more specific than this finding
         groups = self._wave.geometry.warpgroups
         members: list[list[int]] = groups.warps.tolist()
         for warps in members:

@@ -35,9 +35,10 @@ def compile_setmaxnreg(operands: Operands, following: int) -> Terminator:
 
 @cache
 def _pools(most: int) -> Callable[[Wave], RegisterPool]:
-    """Return the factory of a wave's `RegisterPool` for a program whose largest `setmaxnreg.inc` count is `most`.
+    """Return a function that creates the `RegisterPool` of a `Wave` (the CTAs simulated together).
 
-    ptxas 13.0 assigns threads at most `most` registers at launch.
+    `most` is the largest `setmaxnreg.inc` count in the program: ptxas 13.0 assigns
+    threads at most `most` registers at launch.
     """
     return lambda wave: RegisterPool(wave, min(wave.thread_registers or 0, most))
 

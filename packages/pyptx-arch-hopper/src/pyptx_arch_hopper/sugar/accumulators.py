@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 __all__ = ["ACCUMULATOR", "find"]
 
-_FEWEST_USES = 2  # minimum uses of an accumulator for a name of its own
-_SHORTEST = 4  # minimum registers of an accumulator that is printed as a slice
+_FEWEST_USES = 2  # minimum uses of an accumulator that gets a Python variable
+_SHORTEST = 4  # minimum registers of an accumulator that gets a Python variable
 
 
 def find(body: Body, _plan: RewritePlan) -> Iterator[Rewrite]:
-    """Yield a rewrite for each declaration of a register group with accumulators, which binds accumulator names."""
+    """Yield a rewrite for each `.reg` declaration of accumulator registers, which also binds Python names to them."""
     if body.declared != body.start:
-        return  # accumulators of a helper function are its parameters
+        return  # in a helper function, accumulators are parameters and need no variables
     found = _accumulators(body)
     for at in range(body.start, body.end) if found else ():
         node = body.items[at].node
@@ -39,7 +39,7 @@ def find(body: Body, _plan: RewritePlan) -> Iterator[Rewrite]:
 
 
 def _accumulators(body: Body) -> list[tree.Vector]:
-    """Return the accumulators that several wgmma of a body share, in text order."""
+    """Return the accumulators that several wgmma of a function body share, in text order."""
     counts: Counter[tree.Vector] = Counter()
     for at in body.places("wgmma"):
         match body.branch(at):
@@ -66,7 +66,7 @@ def _rewrite(at: int, vectors: Sequence[tree.Vector]) -> Rewrite:
         for vector in vectors:
             element = printer.values.expression(vector)
             if element.startswith("["):
-                continue  # the accumulator's registers are not consecutive
+                continue  # printed as a list: the registers are not consecutive
             printer.page.bind(printer.registers.name(vector.elements, "acc"), element, element)
 
     return Rewrite("accumulator", at, at + 1, write, opens=0)

@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 
 __all__ = ["ADVANCE", "find"]
 
-_NAMES = ("next_stage", "next_stage_2", "next_stage_3")  # names reserved in pyptx_transpile.names
+_NAMES = ("next_stage", "next_stage_2", "next_stage_3")  # reserved names of Python variables
 _ZERO, _ONE = tree.Immediate("0"), tree.Immediate("1")
 Said: TypeAlias = "tuple[int, str]"
-"""Properties that several stage advances of a module may share: number of stages, and opcodes."""
+"""Number of pipeline stages, and opcodes of the instructions that advance to the next stage."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Advance:
-    """Matched instructions that advance to the next stage: index of the first one, and operands of the advance."""
+    """Matched instructions that advance to the next pipeline stage: index of the first one, and their operands."""
 
     start: int
     steps: tuple[nodes.Instruction, ...]
@@ -44,13 +44,13 @@ class _Advance:
 
     @property
     def said(self) -> Said:
-        """Number of stages and opcodes, which other stage advances of the module may share."""
+        """Number of pipeline stages and opcodes of the instructions; equal ones in the PTX module share a variable."""
         return self.stages, " ".join([".".join(node.opcode) for node in self.steps])
 
 
 @dataclass(slots=True)
 class _Reading:
-    """Partial match of a stage advance: operands of the instructions matched so far."""
+    """Partial match of an advance to the next pipeline stage: operands of the instructions matched so far."""
 
     stage: tree.Operand
     next: tree.Operand
@@ -60,7 +60,7 @@ class _Reading:
     phase: tree.Operand | None = None
 
     def takes(self, node: nodes.Instruction, *, flips: bool) -> bool:
-        """Match an instruction after the first one; return whether it is the next step of the advance.
+        """Match an instruction after the first one; return whether it continues the advance to the next pipeline stage.
 
         `flips`: the instruction selects the value (1 or 0) that is XORed into the phase.
         """
@@ -83,7 +83,7 @@ class _Reading:
 
 
 def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
-    """Yield a rewrite for each matched advance to the next stage."""
+    """Yield a rewrite for each matched advance to the next pipeline stage."""
     named = body.row.derived(_named)
     for found in _advances(body):
         constant = named.get(found.said)
@@ -92,7 +92,7 @@ def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
 
 
 def _advances(body: Body) -> Iterator[_Advance]:
-    """Yield the stage advances of a body; each match is as long as possible."""
+    """Yield the advances to the next pipeline stage in a function body; each match is as long as possible."""
     for at in body.places("add"):
         match body.branch(at):
             case nodes.Instruction(("add", _), (result, tree.Register() as stage, one), None) if one == _ONE:
@@ -103,7 +103,7 @@ def _advances(body: Body) -> Iterator[_Advance]:
 
 
 def _read(body: Body, at: int, order: tuple[str, ...], reading: _Reading) -> _Advance | None:
-    """Return the stage advance that starts at an instruction, with the mnemonics in `order`; None without a match."""
+    """Return the pipeline stage advance that starts at instruction `at`, with the mnemonics in `order`; else None."""
     places = range(at, at + len(order))
     if places.stop > body.end or any(map(body.deviates, places[1:])):
         return None
@@ -128,7 +128,7 @@ def _rewrite(found: _Advance, constant: Constant) -> Rewrite:
 
 
 def _named(row: Row) -> dict[Said, Constant]:
-    """Return names for the properties of a module's stage advances."""
+    """Return a Python variable for each number of stages and opcodes of the stage advances in a PTX module."""
     shared = dict.fromkeys(found.said for body in row.bodies() for found in _advances(body))
     return {said: Constant(name, _partial(*said)) for name, said in zip(_NAMES, shared, strict=False)}
 

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 __all__ = ["DESCRIPTOR"]
 
-_NAMES = ("descriptor", "descriptor_2", "descriptor_3")  # names reserved in pyptx_transpile.names
+_NAMES = ("descriptor", "descriptor_2", "descriptor_3")  # reserved names of Python variables
 
 
 def _taken(body: Body, found: list[DescriptorMatch]) -> list[DescriptorMatch]:
-    """Return the descriptor computations whose results are operands of a wgmma in the body."""
+    """Return the descriptor computations whose results are operands of a wgmma in the function body."""
     nodes = map(body.branch, body.places("wgmma"))
     used = {each for node in nodes if node.opcode[1] == "mma_async" for each in node.operands}
     return [each for each in found if each.result in used]

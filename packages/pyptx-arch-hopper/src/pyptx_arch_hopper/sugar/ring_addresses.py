@@ -1,4 +1,4 @@
-"""Matching of consecutive instructions with which compilers compute the mbarrier address of a stage."""
+"""Matching of consecutive instructions with which compilers compute the mbarrier address of a pipeline stage."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["StageAddress", "distance_behind", "number", "place_in_front", "steps_text"]
 
 _STEPS = frozenset({"shl", "mul", "cvt", "mov", "add"})
-_FEWEST, _MOST = 2, 6  # minimum and maximum instructions of an address computation
+_FEWEST, _MOST = 2, 6  # minimum and maximum number of instructions that compute an address
 
 
 @dataclass(slots=True)
@@ -29,7 +29,7 @@ class _Address:
     offset: int | None = None
 
     def takes(self, node: nodes.Instruction) -> bool:
-        """Match an instruction; return whether it is the next step of the address computation."""
+        """Match an instruction; return whether it is the next step of the computation of an mbarrier address."""
         result, *sources = node.operands
         match node.opcode[0], sources:
             case ("shl" | "mul") as scale, [stage, tree.Immediate(times)] if self.stage is None:
@@ -52,9 +52,10 @@ class _Address:
 
 @dataclass(frozen=True, slots=True)
 class StageAddress:
-    """Address of a stage's mbarrier, computed from index `start` on.
+    """Address of a pipeline stage's mbarrier, computed by the instructions from index `start` on.
 
-    `stage` is None if the instructions only add to `base`, a register with the ring's base plus the stage's offset.
+    `stage` is None if the instructions only add to `base`, a register with the address of the mbarrier array plus the
+    stage's offset.
     """
 
     start: int
@@ -65,7 +66,7 @@ class StageAddress:
 
 
 def place_in_front(body: Body, end: int, mbar: tree.Operand) -> StageAddress | None:
-    """Return the mbarrier address computed directly before `end`, by the longest match; None without a match."""
+    """Return the mbarrier address computed directly before instruction `end`, by the longest match; else None."""
     first = end
     while first > max(end - _MOST, body.start) and _is_step(body, first - 1):
         first -= 1
@@ -74,7 +75,7 @@ def place_in_front(body: Body, end: int, mbar: tree.Operand) -> StageAddress | N
 
 
 def distance_behind(body: Body, end: int, mbar: tree.Operand) -> StageAddress | None:
-    """Return the mbarrier address computed by one `add` of a constant directly before `end`; else None."""
+    """Return the mbarrier address computed by one `add` of a constant directly before instruction `end`; else None."""
     node = body.instruction(end - 1) if end > body.start else None
     if node is None or not isinstance(mbar, tree.Address) or mbar.offset is not None:
         return None
@@ -113,5 +114,5 @@ def number(operand: tree.Operand) -> int | None:
 
 
 def steps_text(place: StageAddress) -> str:
-    """Return the opcodes of the address computation, in the format of `ptx.mbarrier.ring(form=…)`."""
+    """Return the opcodes of the mbarrier address computation, in the format of `ptx.mbarrier.ring(form=…)`."""
     return " ".join([".".join(node.opcode) for node in place.steps])

@@ -1,4 +1,4 @@
-"""Names of a module's mbarrier rings, and the definitions of rings at the head of the generated file.
+"""Python names of a PTX module's mbarrier rings, and their definitions at the head of the generated file.
 
 Arguments that several rings share are bound once: `barrier_ring = partial(ptx.mbarrier.ring, form=…)`.
 """
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Rings", "rings"]
 
-_RINGS_OF_A_NAME = 3  # maximum rings with one stem: `full`, `full_2` and `full_3`
-_COMMON = ("barrier_ring", "barrier_ring_2", "barrier_ring_3")  # names reserved in pyptx_transpile.names
-_LEAST = 2  # minimum barrier rings with equal options for a shared name of the options
+_RINGS_OF_A_NAME = 3  # maximum mbarrier rings per purpose: `full`, `full_2` and `full_3`
+_COMMON = ("barrier_ring", "barrier_ring_2", "barrier_ring_3")  # reserved names of Python variables
+_LEAST = 2  # minimum mbarrier rings that share wait options, to bind the options to a variable
 Rings: TypeAlias = "Mapping[Said, Constant]"
 """Named constant of each mbarrier ring, by the ring's properties."""
 
 
 def rings(row: Row) -> Rings:
-    """Return the named rings of a module; names state the purpose of the mbarriers, if known."""
+    """Return the named mbarrier rings of a PTX module; names state the purpose of the mbarriers, if known."""
     counted, arrived = _arrivals(row)
     said = list(dict.fromkeys(_said(row)))
     common = _commons(said)
@@ -58,7 +58,7 @@ def _said(row: Row) -> Iterator[Said]:
 
 
 def _commons(said: Iterable[Said]) -> dict[Options, Constant]:
-    """Return the sets of wait options that several rings share, each with a name."""
+    """Return the sets of wait options that several mbarrier rings share, each with a Python variable."""
     counts = Counter(options for _, _, options in said)
     shared = [options for options, count in counts.items() if options and count >= _LEAST]
     return {
@@ -100,7 +100,7 @@ def _arrivals(row: Row) -> tuple[set[int], set[int]]:
 
 
 def _distances(operands: Sequence[tree.Operand], added: dict[tree.Operand, int]) -> Iterator[int]:
-    """Yield the offset of the mbarrier operand from its base, if known."""
+    """Yield the offset in bytes of the mbarrier operand from the base of the mbarrier ring, if known."""
     for operand in operands:
         if isinstance(operand, tree.Address):
             distance = number(operand.offset) if operand.offset is not None else added.get(operand.base)

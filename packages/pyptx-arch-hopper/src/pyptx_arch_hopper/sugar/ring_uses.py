@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Arrival", "RingWait", "Said", "arrivals", "ring_waits"]
 
 Said: TypeAlias = "tuple[int, str, Options]"
-"""Properties that define a ring: offset, opcodes of the stage address, and options of the wait."""
+"""Properties that define an mbarrier ring: offset, opcodes of the stage address computation, and wait options."""
 _ARRIVES: dict[tuple[str, ...], str] = {
     ("mbarrier", "arrive", "shared::cta", "b64"): "arrive",
     ("mbarrier", "arrive", "expect_tx", "shared::cta", "b64"): "arrive_expect_tx",
@@ -31,7 +31,10 @@ _ARRIVES: dict[tuple[str, ...], str] = {
 
 @dataclass(frozen=True, slots=True)
 class RingWait:
-    """A wait for a stage. `phase`: instruction between address and poll that computes the phase, or None."""
+    """A wait on the mbarrier of a pipeline stage.
+
+    `phase` is the instruction between address computation and poll that computes the phase, or None.
+    """
 
     found: WaitMatch
     place: StageAddress
@@ -39,13 +42,13 @@ class RingWait:
 
     @property
     def said(self) -> Said:
-        """Properties of the wait's ring, which other waits may share."""
+        """Properties of the mbarrier ring on which the thread waits; waits on one ring have equal properties."""
         return self.place.offset, steps_text(self.place), common(self.found)
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """Arrival, without a state operand, at a stage's mbarrier: the instruction at `at`.
+    """Arrival, without a state operand, at a pipeline stage's mbarrier: the instruction with index `at`.
 
     `count` is the instruction between address and arrival that computes the count operand, if any.
     """
@@ -62,12 +65,12 @@ class Arrival:
 
     @property
     def said(self) -> Said:
-        """Properties of the arrival's ring, for a ring without waits."""
+        """Properties of the mbarrier ring at which the thread arrives, for a ring without waits."""
         return self.place.offset, steps_text(self.place), ()
 
 
 def ring_waits(body: Body) -> Iterator[RingWait]:
-    """Yield the waits of a body whose mbarrier address is computed directly before the wait."""
+    """Yield the mbarrier waits of a function body whose address is computed directly before the wait."""
     for found in waits(body):
         if found.computed or body.deviates(found.start):
             continue
@@ -78,7 +81,7 @@ def ring_waits(body: Body) -> Iterator[RingWait]:
 
 
 def arrivals(body: Body) -> Iterator[Arrival]:
-    """Yield the arrivals directly preceded by instructions that compute the mbarrier address, or by the last one."""
+    """Yield the arrivals directly preceded by the instructions (all, or the last) that compute the mbarrier address."""
     for at in body.places("mbarrier"):
         node = body.branch(at)
         if node.opcode not in _ARRIVES or body.deviates(at):

@@ -1,9 +1,10 @@
-"""Transpiler rule: a stage's mbarrier address, and the wait or arrival, become one call on a ring of mbarriers.
+"""Transpiler rule: a pipeline stage's mbarrier address, and the wait or arrival, become one call on an mbarrier ring.
 
 `full.at(stage).wait(phase)`, `empty.at(stage).arrive(…)`. The computation of the address must directly precede the wait
 or arrival, except for one instruction that computes the phase or count, which becomes the argument. If the address is
 computed elsewhere (compilers hoist the computation out of loops), the computation and the wait or arrival are printed
-unchanged. If only its last `add` precedes the arrival, the mbarrier is `empty.behind(place)`.
+unchanged. If only the last `add` of the computation precedes the arrival, the mbarrier is `empty.behind(place)`, where
+`place` is the value to which this `add` adds the ring's offset.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def find_waits(body: Body, _plan: RewritePlan) -> Iterator[Rewrite]:
 
 
 def find_arrivals(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
-    """Yield a rewrite for each arrival and the computation, or only the last step, of its mbarrier address."""
+    """Yield a rewrite for each arrival with the instructions (all, or the last) that compute its mbarrier address."""
     named = body.row.derived(rings)
     for arrival in arrivals(body):
         constant = _ring_of(arrival, named)
@@ -52,7 +53,7 @@ def find_arrivals(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
 
 
 def _ring_of(arrival: Arrival, named: Rings) -> Constant | None:
-    """Return the first ring whose address computation, or its last step if earlier steps are elsewhere, matches."""
+    """Return the first mbarrier ring whose address computation, or the last step of it, is that of the arrival."""
     place = arrival.place
     offset, steps, _ = arrival.said
     if place.stage is not None:
@@ -61,7 +62,7 @@ def _ring_of(arrival: Arrival, named: Rings) -> Constant | None:
 
 
 def _ends(steps: str, step: str) -> bool:
-    """Return whether `step` is the last address step and adds the offset: an earlier `add` must add the base."""
+    """Return whether address computation `steps` ends with `step`, an add of the offset after the add of the base."""
     opcodes = steps.split()
     return opcodes[-1] == step and sum(each.startswith("add.") for each in opcodes) > 1
 
@@ -93,7 +94,7 @@ def _arrive(arrival: Arrival, constant: Constant) -> Rewrite:
 
 
 def _barrier(printer: BodyPrinter, place: StageAddress, constant: Constant) -> str:
-    """Return the Python expression for the mbarrier of a stage."""
+    """Return the Python expression for the mbarrier of a pipeline stage."""
     temps = printer.values.vector(tuple([node.operands[0] for node in place.steps]), ())
     base = printer.values.expression(place.base)
     if place.stage is None:

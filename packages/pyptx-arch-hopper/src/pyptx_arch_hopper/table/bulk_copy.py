@@ -41,7 +41,7 @@ OPERANDS = {
 LOAD = {"dst": "address(shared)", "src": "address(global)"}
 STORE = {"dst": "address(global)", "src": "address(shared)"}
 SEND = {"dst": "address(shared)", "src": "address(shared)"}
-# Memory-ordering variants: modifiers before the state spaces, type suffix, and first PTX version.
+# Memory-ordering variants of bulk copies: modifiers before the state spaces, type suffix, and first PTX version.
 ORDERS = (("", "", ptx(8, 0)), (".weak", "", ptx(9, 3)), (".relaxed.scope", ".b128", ptx(9, 3)))
 # Reductions of cp.reduce.async.bulk: types for global memory, and types that shared memory supports too.
 REDUCTIONS = (
@@ -62,7 +62,7 @@ def form(
     manual: str = "",
     **slots: tuple[str, ...],
 ) -> InstructionRow:
-    """Return the table row of a syntax line; placeholders are those of `SLOTS`, operands those of `OPERANDS`."""
+    """Return the instruction-table row of a syntax line with placeholders of `SLOTS` and operands of `OPERANDS`."""
     head, _, operands = line.partition(" ")
     named = {
         name: values for name, values in {**SLOTS, **slots}.items() if name in re.findall(r"\.(\w+)(?![\w:])", head)
@@ -90,7 +90,7 @@ def ordered(
     scope: str = "scope",
     targets: tuple[str, ...] = HOPPER,
 ) -> tuple[InstructionRow, ...]:
-    """Return a bulk copy's rows: without memory ordering, .weak, and .relaxed at a scope."""
+    """Return a bulk copy's instruction-table rows: without memory ordering, .weak, and .relaxed at a scope."""
     return tuple(
         form(
             f"{name}{order.replace('scope', scope)}.{words}{kind} {operands}",
@@ -105,7 +105,10 @@ def ordered(
 
 
 def reductions(name: str, hint: str, since: tuple[int, int]) -> tuple[InstructionRow, ...]:
-    """Return the rows of reductions from shared into global memory; with `hint`, a cache policy is the last operand."""
+    """Return the instruction-table rows of reductions from shared into global memory.
+
+    With `hint`, a cache policy is the last operand.
+    """
     words, operand = (f"{{.{hint}}}", "{, cache_policy}") if hint else ("", "")
     ops = [(ops, types, since) for ops, types, _ in REDUCTIONS]
     without_flush = [(("add",), ("f16", "bf16"), since), (("add",), ("f32",), ptx(9, 4))]

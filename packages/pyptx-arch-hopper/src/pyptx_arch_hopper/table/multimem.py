@@ -73,7 +73,7 @@ OPS = (
 
 
 def _forms(name: str, orders: tuple[str, ...], weak: str, operands: str, access: str) -> tuple[InstructionRow, ...]:
-    """Return an instruction's rows, for integers and floats: without memory ordering, and with a scope."""
+    """Return an instruction's rows in the instruction table: integers and floats, without ordering and with a scope."""
     op = "" if name == "multimem.st" else ".op"
     ops = ((("",), (*BITS, *INTEGERS)),) if name == "multimem.st" else OPS
     floats = REDUCIBLE if name == "multimem.red" else FLOATS

@@ -47,7 +47,7 @@ class Mode:
     targets: tuple[str, ...] = HOPPER
 
     def at(self, since: tuple[int, int], targets: tuple[str, ...]) -> Mode:
-        """Return the copy mode with another first PTX version and other targets."""
+        """Return a copy of this mode with another first PTX version and other targets."""
         return Mode(self.words, self.ranks, self.coordinates, self.info, since, targets)
 
 
@@ -79,7 +79,10 @@ RESIZED = (
 def _form(
     name: str, words: str, operands: str, mode: Mode, ranks: tuple[str, ...], override: str, slots: Slots
 ) -> InstructionRow:
-    """Return the row of a copy mode, whose modifier and operand replace `MODE` and `INFO` in `words` and `operands`."""
+    """Return the instruction-table row of a copy mode.
+
+    The modifier of the mode replaces `MODE` in `words`, and the operand of the mode replaces `INFO` in `operands`.
+    """
     line = f"{name}.dim{words.replace('MODE', mode.words)}{override}"
     info = {"info": mode.info} if mode.info else {}
     tail = operands.replace(", INFO", ", info" if info else "")
@@ -100,9 +103,9 @@ def _form(
 def _forms(
     name: str, words: str, operands: str, modes: tuple[Mode, ...], slots: Slots = NONE
 ) -> tuple[InstructionRow, ...]:
-    """Return the rows of the copy modes `modes` and, if tile mode is among them, the rows with overridden sizes."""
+    """Return the instruction-table rows of copy modes; for tile mode, also the rows with overridden tensor sizes."""
     plain = ((mode, mode.ranks, "{.override::global_address}") for mode in modes)
-    # Copies that override sizes have 32-bit multicast masks.
+    # Copies that override the sizes in the tensor map have 32-bit multicast masks.
     resized = RESIZED if any(mode.words == TILE.words for mode in modes) and "{.multicast}" not in words else ()
     return tuple(
         _form(name, words, operands, mode, ranks, override, slots) for mode, ranks, override in (*plain, *resized)

@@ -12,7 +12,7 @@ SPACES = ("global", "shared::cta")
 
 # Tensor map fields: WORDS have one value, DIMENSIONS one value per dimension, each with the type of the value.
 # CONSTANTS have an immediate: operand name, range, first PTX version, targets. Values that a later PTX version added to
-# elemtype or swizzle_mode are a row of their own, whose operand is named after the values.
+# elemtype or swizzle_mode are a separate instruction-table row, whose operand is named after the values.
 WORDS = ((("global_address",), "b64"), (("rank",), "b32"))
 DIMENSIONS = ((("box_dim", "global_dim", "element_stride"), "b32"), (("global_stride",), "b64"))
 CONSTANTS = (

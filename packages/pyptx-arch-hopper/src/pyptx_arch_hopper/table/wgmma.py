@@ -63,7 +63,7 @@ PRODUCTS = (
 
 
 def _row(product: WgmmaTypes, *, sparse: bool, registers: bool) -> InstructionRow:
-    """Return the table row with A in registers or in shared memory, dense or sparse."""
+    """Return the instruction-table row of wgmma with A in registers or in shared memory, dense or sparse."""
     metadata = {"meta": "braced(b32)", "sel": f"imm in 0..{product.selector}"} if sparse else {}
     signs = dict.fromkeys(("scale_a", "scale_b"), f"imm in {SIGNS}") if product.negates else {}
     turned = ("trans_b",) if registers else ("trans_a", "trans_b")

@@ -1,1 +1,1 @@
-"""Tensor maps as kernel arguments: fields for a Tile, records in bundles, and C code that encodes a map."""
+"""Tensor maps as kernel arguments: fields for a Tile, JSON in kernel bundles, and C code that encodes a map."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["CODE"]
 
 _BYTES: Final = 128
-_ALIGNMENT: Final = 128  # bytes, as for CUtensorMap in cuda.h of CUDA 13; the driver requires only 64
+_ALIGNMENT: Final = 128  # bytes: alignment of CUtensorMap in cuda.h of CUDA 13; the driver requires only 64
 _TENSOR: Final = "void *, int, unsigned int, void *, const uint64_t *, const uint64_t *"
 _COUNTS: Final = "const unsigned int *"
 _COLUMNS: Final = "const int *, const int *, unsigned int, unsigned int"

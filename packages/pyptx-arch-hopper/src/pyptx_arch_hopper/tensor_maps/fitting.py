@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["fitting_tile"]
 
 _RANKS = {f"{rank}d": rank for rank in range(1, 6)}
-_SLABS = 0  # stands for rank 3 of a matrix that the tensor map divides into 128-byte-wide slabs
+_SLABS = 0  # key for rank 3 of a matrix that the tensor map divides into 128-byte-wide slabs
 _RANK_OF_SLABS = 3
 _SIZES = {
     _SLABS: (1024, 1024),
@@ -31,10 +31,10 @@ _SIZES = {
 _OTHER_MODES = ("im2col", "tile::")
 _CARRY = frozenset({"mov", "cvta", "add"})  # opcodes whose result may be a tensor map address
 _ROUNDS = 2  # passes over a kernel body: the second pass has the values that loops carry
-_SWIZZLED = 64  # elements of 2 bytes in a row of the 128-byte swizzle
+_SWIZZLED = 64  # number of 2-byte elements in a row of the 128-byte swizzle
 _MOST = 256  # maximum box extent, in elements. CUDA driver API: cuTensorMapEncodeTiled
 _LEAST_BYTES = 16  # bytes: unit of the innermost box extent
-_DEFAULTS = (512, 8192)  # bytes of a box of rank 1 and of other ranks, if no expect-tx determines the size
+_DEFAULTS = (512, 8192)  # bytes of a box of rank 1, and of ranks 2 to 5, if no expect-tx has the size
 _WIDTHS = (("bf16", 2), ("f32", 4), ("f64", 8))
 
 
@@ -114,7 +114,7 @@ class _Copies:
         return (mask or 1).bit_count()
 
     def bytes_of_load(self) -> int:
-        """Return the bytes of one box, the expected bytes divided by the number of loads; 0 if not constant."""
+        """Return the bytes of one box, the bytes of all expect-tx divided by the number of loads; 0 if not constant."""
         loads = sum(copy.reaches for copy in self.found)
         known = [each for each in self.expected if each]
         if not loads or not known or len(known) < len(self.expected) or self._others or sum(known) % loads:

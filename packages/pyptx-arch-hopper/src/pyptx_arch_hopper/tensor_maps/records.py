@@ -1,4 +1,4 @@
-"""Tensor maps in bundle records, as plain data for JSON, and back: `restore(Field("", plain(d))) == d`."""
+"""Tensor maps as plain data for the JSON of kernel bundles, and back: `restore(Field("", plain(d))) == d`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _plain(row: object, members: tuple[str, ...]) -> dict[str, object]:
 
 
 def restore(field: Field) -> TensorMap:
-    """Return the tensor map of a record, with integer sizes; the encoder checks the rules for valid maps."""
+    """Return the tensor map in a JSON field of a kernel bundle; sizes are integers. `encode` checks the map."""
     value = field.value
     columns = isinstance(value, dict) and "im2col" in cast("dict[str, object]", value)
     found = field.members((*_MEMBERS, "im2col") if columns else _MEMBERS)

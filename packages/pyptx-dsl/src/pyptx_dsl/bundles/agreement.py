@@ -63,7 +63,7 @@ def _fits(parameter: Parameter, row: EntryParameter) -> bool:
 
 
 def _kinds(row: EntryParameter) -> Sequence[DescriptorKind]:
-    """Return the kind of a parameter's descriptor; if the parameter has none, all kinds that plugins define."""
+    """Return a parameter's descriptor kind, such as tensor map; without a descriptor, all kinds that plugins define."""
     return descriptor_kinds() if row.descriptor is None else (descriptor_kind_of(type(row.descriptor)),)
 
 

@@ -30,7 +30,7 @@ SCALARS: Final = {
 }
 # C declaration prefix of a value that distinguishes specializations, by `Selector.kind`.
 SELECTORS: Final = {"flag": "int ", "integer": "long long ", "number": "double ", "text": "const char *"}
-_LEAST_INTEGER, _MOST_INTEGER = -(1 << 63), (1 << 63) - 1  # range of C's long long
+_LEAST_INTEGER, _MOST_INTEGER = -(1 << 63), (1 << 63) - 1  # smallest and largest C long long
 # C99 5.2.4.1 guarantees 4095 characters of a string literal.
 _LONGEST_WORDS: Final = 2000
 
@@ -44,11 +44,11 @@ class Selector:
     kind: str
 
     def declaration(self) -> str:
-        """Return the declaration of the selector as a member of a C struct."""
+        """Return the C declaration of the struct member that contains this size or other selecting value."""
         return f"{SELECTORS[self.kind]}{self.member};"
 
     def condition(self, place: str, value: Plain) -> str:
-        """Return the C comparison of the struct member with a value; `place` is the struct's name and `.` or `->`."""
+        """Return the C comparison of the selector's member and `value`; `place`: the struct's name and `.` or `->`."""
         member = f"{place}{self.member}"
         if self.kind == "text":
             return f"{member} != NULL && strcmp({member}, {quoted(str(value))}) == 0"

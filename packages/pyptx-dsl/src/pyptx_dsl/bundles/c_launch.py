@@ -154,7 +154,7 @@ def _assignments(special: Specialization, members: Mapping[str, str]) -> Iterabl
 
 
 def _encoded(row: EntryParameter, members: Mapping[str, str], special: Specialization) -> list[str]:
-    """Return the C statements that encode a parameter's array descriptor, such as a tensor map; empty without one."""
+    """Return the C statements that encode a parameter's array descriptor, such as a tensor map, if it has any."""
     code = code_of(row.descriptor)
     if code is None:
         return []

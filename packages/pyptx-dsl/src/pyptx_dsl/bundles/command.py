@@ -65,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "-o", "--output", required=True, type=Path, metavar="FOLDER", help="folder to create for the bundle"
     )
-    parser.add_argument("--arch", metavar="sm_XY", help="trace and check the kernel for this target instead of its own")
+    parser.add_argument("--arch", metavar="sm_XY", help="trace and check the kernel for this target, not its own")
     parser.add_argument(
         "--shape",
         action="append",

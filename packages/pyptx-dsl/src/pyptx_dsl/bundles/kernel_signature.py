@@ -146,7 +146,7 @@ def check_signature(signature: KernelSignature, entries: Sequence[BundleEntry]) 
 
 
 def _shared(special: Specialization) -> tuple[object, ...]:
-    """Return the launch properties that a kernel's specializations share: PTX entry, target, cluster, and others."""
+    """Return the launch properties that a kernel's specializations share, such as PTX entry, target and cluster."""
     row = special
     return row.entry, row.target, row.cluster, row.mutated, row.attributes, _version(row)
 

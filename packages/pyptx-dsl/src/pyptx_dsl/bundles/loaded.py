@@ -34,7 +34,7 @@ class LoadedKernel(Kernel):
     """
 
     def __init__(self, signature: KernelSignature, entries: Sequence[BundleEntry]) -> None:
-        """Store the specializations of one kernel; `entries` has at least one."""
+        """Store the specializations of one kernel; `entries` must have at least one element."""
         self._begin(declared(signature, entries))
         self._entries = tuple(entries)
 

@@ -46,7 +46,7 @@ def choose(
     if len(meant) > 1:
         raise KeywordError(
             f"{kernel} was compiled {len(meant)} times, and the call matches several specializations",
-            help=f"choose one by name: {listed(meant)}",
+            help=f"choose a specialization by keywords: {listed(meant)}",
         )
     return meant[0]
 

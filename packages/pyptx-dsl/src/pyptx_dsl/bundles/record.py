@@ -82,7 +82,7 @@ def record(specialization: Specialization) -> dict[str, object]:
 
 
 def _plain_parameter(row: EntryParameter) -> dict[str, object]:
-    """Return a parameter as JSON data; its array descriptor is an object with one member, named after the kind."""
+    """Return a parameter as JSON data; its array descriptor is an object with the descriptor kind as only member."""
     described = row.descriptor
     kind = None if described is None else descriptor_kind_of(type(described))
     return {**_plain(row, _PARAMETER), "descriptor": None if kind is None else {kind.name: kind.plain(described)}}
@@ -103,12 +103,12 @@ def _plain_value(value: object) -> object:
 
 
 def restore(record: object) -> Specialization:
-    """Return the specialization of a record; raise BundleError, with the path, for the first invalid field."""
+    """Return the specialization that a JSON record describes; raise BundleError, with the path of the first fault."""
     return restore_field(Field("record", record))
 
 
 def restore_field(field: Field) -> Specialization:
-    """Return the specialization whose record is `field`, a member of a larger JSON value."""
+    """Return the specialization that the JSON object `field`, a member of a larger JSON value, describes."""
     found = field.members(_MEMBERS)
     target = _target(found["target"])
     persistent = found["persistent"].integer(0, _MOST_SIZE)

@@ -22,13 +22,13 @@ def descriptor_parameter(tensor: str, kind: DescriptorKind, slots: str) -> Param
 
 
 def has_room(parameter: Parameter, kind: DescriptorKind) -> bool:
-    """Return whether a parameter has the size and the alignment of a descriptor."""
+    """Return whether a parameter has the size and the alignment of an array descriptor, such as a tensor map."""
     return _has_size(parameter, kind) and (parameter.alignment or 1) >= kind.alignment
 
 
 def kind_of_size(parameter: Parameter) -> DescriptorKind | None:
     """Return the first descriptor kind with the size of a parameter; None if no kind has that size."""
-    if parameter.type != "b8" or not parameter.dimensions:  # not an array of bytes, so not a descriptor
+    if parameter.type != "b8" or not parameter.dimensions:  # every descriptor is an array of bytes
         return None
     from pyptx_ir.plugins.descriptors import descriptor_kinds
 

@@ -104,13 +104,13 @@ class TmaDescriptorHandle:
 
     @property
     def name(self) -> str:
-        """Name of the descriptor's parameter."""
+        """Name of the entry parameter for the tensor's descriptor."""
         return self.tensor.name + self.kind.suffix
 
     def __repr__(self) -> str:
-        """Return a text with the name of the descriptor's parameter."""
+        """Return a text with the name of the entry parameter for the tensor's descriptor."""
         return f"TmaDescriptorHandle({self.name!r})"
 
     def __ptx_operand__(self, trace: Trace) -> tree.Operand:
-        """Return the name of the descriptor's entry parameter."""
+        """Return the name of the entry parameter for the tensor's descriptor."""
         return tree.Symbol(self.name)

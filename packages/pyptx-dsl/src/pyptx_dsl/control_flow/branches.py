@@ -167,7 +167,7 @@ class Arm:
     __slots__ = ("_chain", "_condition", "_frames", "_labels", "_promise", "_skip", "_trace", "_watch", "_what")
 
     def __init__(self, trace: Trace, what: str, chain: Chain | None, condition: object, labels: BranchLabels) -> None:
-        """Store the options of the block; nothing is emitted before the `with` is entered."""
+        """Store the options of the `if_` (`elif_`, `else_`) block; nothing is emitted before the `with` is entered."""
         self._trace = trace
         self._what = what
         self._chain = chain
@@ -202,7 +202,7 @@ class Arm:
         return end
 
     def _open(self, behind: str) -> None:
-        """Record the labels after the block as targets of `break_`."""
+        """Record the labels after the `if_` block as targets of `break_`."""
         self._frames.append(LoopFrame(self._trace, behind, label=behind, is_block=True))
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -349,7 +349,7 @@ def _leave(trace: Trace, chain: Chain, labels: BranchLabels) -> None:
 
 
 def _name_end(chain: Chain, labels: BranchLabels) -> None:
-    """Store the name of the label after the chain of blocks, and whether the chain defines it."""
+    """Store the name of the label after the `if_` chain, and whether the chain defines it."""
     if labels.end_label is None:
         return
     if chain.end not in {None, labels.end_label}:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from types import CodeType
 
 _PLACES = re.compile(r"(LOAD|STORE|DELETE)_(FAST|DEREF|CLOSURE|NAME|CLASSDEREF|FROM_DICT_OR_DEREF)")
-# This opcode is not a read: it saves a variable that an inlined comprehension hides and restores at its end.
+# LOAD_FAST_AND_CLEAR is not a read: it saves a variable that an inlined comprehension hides until its end.
 _HIDES = "LOAD_FAST_AND_CLEAR"
 _NO_SUCCESSOR = frozenset({"RETURN_VALUE", "RETURN_CONST", "RERAISE", "RAISE_VARARGS"})
 _UNCONDITIONAL = ("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT", "JUMP_ABSOLUTE", "JUMP")

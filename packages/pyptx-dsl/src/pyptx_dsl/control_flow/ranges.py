@@ -107,7 +107,7 @@ class RangeOptions:
 
 
 def _check_registers(options: RangeOptions, *, exact: bool) -> None:
-    """Raise RegisterTypeError or OperandError for invalid counter and predicate registers."""
+    """Raise RegisterTypeError or OperandError for an invalid loop counter or predicate register."""
     for keyword, given in (("counter", options.counter), ("pred", options.pred)):
         if given is not None and not isinstance(cast("object", given), Reg):
             raise OperandError(
@@ -132,7 +132,7 @@ def _check_registers(options: RangeOptions, *, exact: bool) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Checked arguments of `ptx.range_`: registers of the counter's type, or numbers in the range of that type."""
+    """Checked arguments of `ptx.range_`: registers of the loop counter's type, or numbers in the range of that type."""
 
     dtype: PtxType
     start: Reg | int
@@ -141,27 +141,27 @@ class Plan:
 
     @property
     def word(self) -> str:
-        """Type modifier of the counter, such as `s32` or `u64`."""
+        """Type modifier of the loop counter, such as `s32` or `u64`."""
         return f"{'s' if self.signed else 'u'}{self.dtype.bits}"
 
     @property
     def unsigned(self) -> str:
-        """Type modifier of the distance between counter and `stop`, which is unsigned: `u32`."""
+        """Type modifier of the distance between loop counter and `stop`, which is unsigned: `u32`."""
         return f"u{self.dtype.bits}"
 
     @property
     def signed(self) -> bool:
-        """Whether the counter's type is signed."""
+        """Whether the loop counter's type is signed."""
         return self.dtype.kind == "signed"
 
     @property
     def lowest(self) -> int:
-        """Smallest value of the counter's type."""
+        """Smallest value of the loop counter's type."""
         return -(1 << (self.dtype.bits - 1)) if self.signed else 0
 
     @property
     def highest(self) -> int:
-        """Largest value of the counter's type."""
+        """Largest value of the loop counter's type."""
         return (1 << (self.dtype.bits - (1 if self.signed else 0))) - 1
 
     @property
@@ -171,7 +171,7 @@ class Plan:
 
     @property
     def stays_inside(self) -> bool:
-        """Whether the counter can step past `stop` without overflow."""
+        """Whether the loop counter can step past `stop` without overflow."""
         if isinstance(self.step, Reg):
             return False
         if self.step in {1, -1}:
@@ -187,7 +187,7 @@ class Plan:
 def _plan(
     trace: Trace, start: object, stop: object, step: object, options: RangeOptions, *, exact: bool
 ) -> Plan | None:
-    """Return the checked arguments; None if the loop has no iteration, but never with `exact` (option `spelling=`)."""
+    """Return the checked arguments, or None for a loop without iterations; with `exact` (`spelling=`), never None."""
     values = [_value(name, value) for name, value in (("start", start), ("stop", stop), ("step", step))]
     dtype = _counted_in(options, [value for value in values if isinstance(value, Reg)])
     if isinstance(values[2], int) and values[2] == 0:
@@ -209,7 +209,7 @@ def _plan(
 
 
 def _counted_in(options: RangeOptions, registers: list[Reg]) -> PtxType:
-    """Return the type of the counter: `dtype`, or the common type of the registers, including the counter's."""
+    """Return the loop counter's type: `dtype`, or the common type of the registers among bounds, step and counter."""
     if options.counter is not None:
         _value("counter", options.counter)
     counter = [] if options.counter is None else [options.counter]
@@ -247,7 +247,7 @@ def _value(name: str, value: object) -> Reg | int:
 
 
 def _counter(registers: list[Reg]) -> PtxType:
-    """Return the counter's type from the registers: the widest one; untyped bits count as unsigned."""
+    """Return the loop counter's type: the widest type of the registers; untyped bits count as unsigned."""
     if not registers:
         return s32
     kinds = {"signed" if register.dtype.kind == "signed" else "unsigned" for register in registers}
@@ -262,7 +262,7 @@ def _counter(registers: list[Reg]) -> PtxType:
 
 
 def _fitted(trace: Trace, value: Reg | int, dtype: PtxType) -> Reg | int:
-    """Return `value` in the counter's type: widen a narrower register by `cvt`, copy a special register."""
+    """Return `value` in the loop counter's type: widen a narrower register by `cvt`, copy a special register."""
     if not isinstance(value, Reg) or (value.dtype.bits == dtype.bits and not value.readonly):
         return value
     result = trace.fresh(dtype)
@@ -282,7 +282,7 @@ def _move(trace: Trace, into: Reg, value: Reg | int, dtype: PtxType) -> None:
 
 
 def _run(trace: Trace, plan: Plan, options: RangeOptions, form: Spelt | None, promise: int) -> Iterator[Reg]:
-    """Emit the loop around the body, to which the counter is yielded; after Python's `break` emit only the labels."""
+    """Emit the loop, and yield the loop counter for its body; after a Python `break` in it emit only the labels."""
     trace.unopened.pop(promise, None)
     counter = trace.fresh(plan.dtype) if options.counter is None else options.counter
     top = options.label or trace.new_label("range")
@@ -340,13 +340,13 @@ class Direction:
 
 
 def _start(trace: Trace, plan: Plan, counter: Reg) -> None:
-    """Emit the `mov` of `start` to the counter, unless `start` is the counter."""
+    """Emit the `mov` of `start` to the loop counter, unless `start` is the counter."""
     if plan.start is not counter:
         _move(trace, counter, plan.start, plan.dtype)
 
 
 def _enter(trace: Trace, plan: Plan, counter: Reg, frame: LoopFrame, options: RangeOptions) -> Direction | None:
-    """Emit the branch around a loop that may have no iteration; return the registers of a signed register step."""
+    """Emit the branch around a loop that may have no iteration; return the `Direction` of a signed register step."""
     if isinstance(plan.step, Reg):
         return _enter_by_register(trace, plan, plan.step, counter, frame, options)
     if isinstance(plan.start, int) and isinstance(plan.stop, int):
@@ -378,7 +378,7 @@ def _enter_by_register(
 
 
 def _step(trace: Trace, plan: Plan, counter: Reg, top: str, direction: Direction | None, options: RangeOptions) -> None:
-    """Emit the `add` of the step to the counter, and the branch back while the counter is before `stop`."""
+    """Emit the `add` of the step to the loop counter, and the branch back while the counter is before `stop`."""
     more = options.predicate(trace)
     if isinstance(plan.step, int) and plan.stays_inside:
         trace.emit(("add", plan.word), (counter, counter, plan.step))

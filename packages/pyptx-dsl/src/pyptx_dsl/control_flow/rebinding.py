@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _REGISTERS = (Handle, RegArray)
 _NUMBERS = frozenset({bool, int, float})
 _NO_STATE = (FunctionType, ModuleType, type)
-_GENERATOR = 0x20  # inspect.CO_GENERATOR; importing inspect takes longer than a trace
+_GENERATOR = 0x20  # inspect.CO_GENERATOR; importing inspect takes longer than tracing a kernel
 _FLOWS = "ptx.rebinding.flows"
 
 # (whether the next iteration reads the variable, whether its value is a number) -> end of the error message.
@@ -54,7 +54,7 @@ class Listed:
     __slots__ = ("elements", "owner", "spelling")
 
     def __init__(self, owner: object, elements: Iterable[object], spelling: str) -> None:
-        """Store the container, and copy its elements, since the traced block may replace them."""
+        """Store the container of registers, and copy its elements, since the traced block may replace elements."""
         self.owner = owner
         self.elements = tuple(elements)
         self.spelling = spelling
@@ -63,7 +63,7 @@ class Listed:
 class Watch:
     """Python variables of the functions around one traced block, as of the block's entry.
 
-    `repeats`: the block is a loop body, so its start follows its end. `skipped`: some threads skip the block.
+    `repeats`: the block is a loop body, which runs again after its end. `skipped`: some threads skip the block.
     """
 
     __slots__ = ("_frames", "_repeats", "_scope", "_skipped", "_start", "_trace", "_what")
@@ -92,7 +92,7 @@ class Watch:
                 self._judge(frame, begin, before, changed, reads)
 
     def _changed(self, before: Value, now: Value) -> bool:
-        """Return whether a variable's registers changed; for a list changed in place, whether the block reads them."""
+        """Return whether a variable's registers changed; for a list changed in place, whether old ones are read."""
         if not (isinstance(before, Listed) and isinstance(now, Listed)):
             return not _same(before, now)
         if len(before.elements) == len(now.elements) and all(map(is_, before.elements, now.elements)):
@@ -107,7 +107,7 @@ class Watch:
     def _judge(
         self, frame: FrameType, begin: int, before: dict[str, Value], changed: list[str], reads: Iterable[str]
     ) -> None:
-        """Raise ControlFlowError for the first rebound variable that the next iteration or later code reads."""
+        """Raise ControlFlowError for the first variable that the block has rebound and that is read afterwards."""
         flow = _flow(self._trace, frame.f_code)
         end = frame.f_lasti
         again = _captured(frame, flow.live_inside(begin)).union(reads) if self._repeats else frozenset[str]()
@@ -168,7 +168,7 @@ def _values(frame: FrameType) -> dict[str, Value]:
     """Return the frame's variables whose values are registers, numbers, or containers of registers."""
     found = dict[str, Value]()
     held: dict[str, object] = frame.f_locals
-    if held is frame.f_globals:  # module level: the names that the code binds are in `co_names`
+    if held is frame.f_globals:  # module level: `co_names` lists the bound names
         held = {name: held[name] for name in frame.f_code.co_names if name in held}
     for name, value in held.items():
         if isinstance(value, _REGISTERS) or (isinstance(value, int | float) and type(value) in _NUMBERS):

@@ -50,7 +50,7 @@ class Spelt:
     uniform: bool | None
 
     def move(self, trace: Trace, counter: Reg) -> None:
-        """Emit the `mov` of `start` to the counter, unless `start` is the counter."""
+        """Emit the `mov` of `start` to the loop counter, unless `start` is the counter."""
         if self.plan.start is not counter:
             trace.emit(self.words.get("mov", ("mov", self.plan.dtype.name)), (counter, self.plan.start))
 
@@ -60,7 +60,7 @@ class Spelt:
             self._test(trace, counter, frame.at_end(), uniform=bool(self.uniform))
 
     def step(self, trace: Trace, counter: Reg, top: str) -> None:
-        """Emit the step of the counter after the body, the test if it is at the bottom, and the backward branch."""
+        """Emit the loop counter's step after the body, the test if it is at the bottom, and the backward branch."""
         step = self.plan.step
         if "sub" in self.words and isinstance(step, int):
             trace.emit(self.words["sub"], (counter, counter, -step))
@@ -103,7 +103,7 @@ def spelt(
 def _relation(
     plan: Plan, words: Mapping[str, tuple[str, ...]], place: TestPlace, predicate: Reg | None
 ) -> tuple[str, tuple[str, ...]]:
-    """Return the relation between counter and `stop` that continues the loop, and the opcode of the `setp`."""
+    """Return the relation between loop counter and `stop` that continues the loop, and the opcode of the `setp`."""
     leaves = (place == "top") != isinstance(predicate, NegPred)
     given = [relation for relation in words if relation in _INVERSE]
     if len(given) > 1:

@@ -32,7 +32,7 @@ class Listing:
 
     @staticmethod
     def of_trace(declaration: Declaration, traced: Traced) -> Listing:
-        """Return the `Listing` of a traced kernel."""
+        """Return the PTX `Listing` of a traced kernel."""
         code = declaration.function.__code__
         place = (code.co_filename, definition(code))
         return Listing(
@@ -41,7 +41,7 @@ class Listing:
 
     @staticmethod
     def of(specialization: Specialization) -> Listing:
-        """Return the `Listing` of a specialization; `place` is its first known Python line, not the kernel's `def`."""
+        """Return the PTX `Listing` of a specialization; its `place` is the first known Python line, not the `def`."""
         origins = specialization.origins
         frame = next((frames[-1] for frames in origins.values() if frames), None)
         place = (frame.file, frame.line) if frame else (f"<{specialization.entry}>", 1)

@@ -1,1 +1,1 @@
-"""PTX instructions: one module per group, named after the manual's chapters."""
+"""PTX instructions: one Python module per instruction group, named after the manual's chapters."""

@@ -35,7 +35,7 @@ class AsmRegion:
         trace = self._trace
         trace.unopened.pop(self._promise, None)
         if _OPEN in trace.notes:
-            raise ControlFlowError("ptx.asm_region must not be nested", help="close the outer region first")
+            raise ControlFlowError("ptx.asm_region must not be nested", help="close the outer ptx.asm_region first")
         trace.notes[_OPEN] = self
         trace.comment(self._begin)
 

@@ -91,7 +91,7 @@ class AtomOperation(_Atomic):
         """
         checked = ptx_type(dtype, repr(self))
         if dst is None and checked.name in _BRAINS:
-            # ptxas 13.0 crashes on `atom.….bf16 _, …`.
+            # ptxas 13.0 crashes on a bf16 `atom` whose destination is the sink `_`.
             raise OperandError(f"{self!r} of {checked} needs a destination", help=f"use ptx.red.{self.operation}")
         target: object = tree.Sink() if dst is None else dst
         words = self._words(checked, b, cache_policy, space=space, sem=sem, scope=scope, noftz=noftz)

@@ -33,7 +33,7 @@ class Thread:
 
     @property
     def complete(self) -> bool:
-        """Whether the modifiers matched so far are a complete opcode of the table row."""
+        """Whether the modifiers matched so far are a complete opcode of the instruction table row."""
         return self.reached == len(self.pattern.items)
 
 
@@ -116,7 +116,7 @@ def _advanced(thread: Thread, word: str) -> Thread:
 
 @functools.cache
 def _deciding(pattern: Pattern) -> frozenset[str]:
-    """Return the modifiers and modifier slots on which the operands of a table row, and vectors among them, depend."""
+    """Return the modifiers and slots that determine an instruction table row's operands, and vectors among them."""
     names = {name for place in pattern.places for name in (place.needs, place.lacks) if name}
     if any(place.kind.partition("(")[0] in VECTOR_KINDS for place in pattern.places):
         names |= VECTORS

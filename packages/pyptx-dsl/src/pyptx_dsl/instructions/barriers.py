@@ -113,7 +113,7 @@ def _reduce(words: tuple[str, ...], parts: tuple[Reg, object, object | None, Reg
 
 
 def _emit(words: tuple[str, ...], operands: tuple[object, ...], pred: Reg | None) -> None:
-    """Emit an instruction; the first element of `words` may contain a dotted opcode prefix: `bar.cta`."""
+    """Emit a barrier instruction; the first element of `words` may contain a dotted opcode prefix: `bar.cta`."""
     active(f"ptx.{words[0]}.{words[1]}").emit((*words[0].split("."), *words[1:]), operands, pred)
 
 

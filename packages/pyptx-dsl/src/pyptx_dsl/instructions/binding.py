@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["bound", "may_lack"]
 
-# Matrices to which the types of an MMA belong, by the number of types; with two types, A and B are f16.
+# Number of types in an MMA opcode -> matrices that have these types; with two types, A and B are f16.
 _MATRICES = {2: ("d", "c"), 3: ("d", "a", "b"), 4: ("d", "a", "b", "c"), 5: ("d", "a", "b", "c", "scale")}
 _EXTENTS = re.compile(r"m(\d+)n(\d+)k(\d+)")
 
@@ -59,7 +59,7 @@ def may_lack(function: object, keyword: str) -> bool:
 
 
 def _is_generic(function: object) -> bool:
-    """Return whether a function accepts, as `**modifiers`, every modifier that the table has for its instruction."""
+    """Return whether a function accepts, as `**modifiers`, every modifier that the instruction table has for it."""
     return isinstance(function, Wrapper) and any(each.kind is each.VAR_KEYWORD for each in _parameters(function))
 
 
@@ -87,17 +87,17 @@ def _split(
 
 
 class Binding:
-    """Arguments of a function, as far as an instruction matched with a table row (a `Reading`) contains them.
+    """Arguments of a `ptx` function, as far as a `Reading` (instruction matched with a table row) contains them.
 
     A parameter for a type has `type` in its name. Any other parameter is a modifier or an operand of the table row,
-    under a name that `emits` declares or its own name. Remaining operands are assigned in order to the remaining
-    parameters.
+    under the name that `emits` declares for the parameter, or else under its own name. Remaining operands are assigned
+    in order to the remaining parameters.
     """
 
     def __init__(
         self, parameters: tuple[inspect.Parameter, ...], reading: Reading, names: Mapping[str, tuple[str, ...]]
     ) -> None:
-        """Assign types, modifiers and operands of the `Reading` to the parameters."""
+        """Assign types, modifiers and operands of the `Reading` (instruction and table row) to the parameters."""
         self._types = list(reading.types)
         self._words = reading.keywords
         self._operands = dict(_out_of_brackets(reading.operands))

@@ -79,7 +79,7 @@ def set_(
 
 @until_plugins_change(maxsize=4096)
 def _words(opcode: str, cmp_op: str, combine: str | None, ftz: bool, *types: str) -> tuple[str, ...]:  # noqa: FBT001  a key of the cache
-    """Return the opcode of `setp` or `set`; raise OperandError for a `cmp_op` or `combine` that no table row has."""
+    """Return the opcode of `setp` or `set`; raise OperandError for an unsupported `cmp_op` or `combine`."""
     from pyptx_dsl.instructions.row_forms import choices_of
 
     compared = choice("cmp_op", cmp_op, choices_of(opcode, "cmp_op"))

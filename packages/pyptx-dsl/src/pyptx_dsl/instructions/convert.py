@@ -87,7 +87,7 @@ def _words(
     flags: tuple[str, ...],
     scaled: bool,  # noqa: FBT001  a key of the cache
 ) -> tuple[str, ...]:
-    """Return the opcode, its modifiers in the order of a table row's syntax; unchanged if no row has all of them."""
+    """Return the opcode, its modifiers in the order of an instruction table row; unchanged if no row has them all."""
     from pyptx_dsl.instructions.row_forms import choices_of, in_order
 
     rounded = () if rounding is None else (choice("rounding", rounding, choices_of("cvt", "rounding")),)

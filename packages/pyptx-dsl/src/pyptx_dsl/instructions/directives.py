@@ -35,7 +35,7 @@ def formatted(*, leading: str | None = None, text: str | None = None, unchecked:
 
 
 def deviation(leading: str | None, spelling: str | None, *, unchecked: bool) -> Deviation:
-    """Return the `Deviation` for `ptx.formatted`; raise OperandError unless `leading` is whitespace and comments."""
+    """Return the formatting set by `ptx.formatted`; raise OperandError unless `leading` is whitespace and comments."""
     if spelling is not None:
         text_of("the source text of a statement", spelling)
     return Deviation(None if leading is None else trivia("leading", leading), spelling, unchecked)
@@ -105,7 +105,7 @@ def directive(name: str, *arguments: object, terminated: bool = True) -> None:
 def directive_node(name: str, arguments: tuple[object, ...], *, terminated: bool) -> nodes.Directive:
     """Return the tree node `Directive` for `.name arguments;`, a directive without a node class of its own."""
     if not _NAME.match(text_of("the name of a directive", name)):
-        raise OperandError(f"invalid directive name {name!r}", help='write it without its dot: "maxnreg"')
+        raise OperandError(f"invalid directive name {name!r}", help='write the name without its dot: "maxnreg"')
     return nodes.Directive(name, tuple([_argument(each) for each in arguments]), terminated)
 
 

@@ -67,7 +67,7 @@ class DryRun:
         """Do nothing: `Trace.mention` records uses of offsets, and a dry run has no offsets."""
 
     def fresh(self, dtype: PtxType) -> Reg:
-        """Return the register for the call's destination; raise OtherWorkError if the call declares a second one."""
+        """Return the register for a call's destination; raise OtherWorkError for a second register of the call."""
         if self.returned is not None or not isinstance(self._result, tree.Register | tree.Symbol):
             raise OtherWorkError("another register")
         self.returned = self._result
@@ -105,7 +105,7 @@ def rehearsed(
     token = ACTIVE.set(cast("Trace", rehearsal))
     try:
         perform(call, rehearsal.value)
-    except (PyptxError, TypeError, ValueError, AttributeError):  # the called function rejects an argument's type
+    except (PyptxError, TypeError, ValueError, AttributeError):  # the `ptx` function rejects an argument
         return None
     finally:
         ACTIVE.reset(token)

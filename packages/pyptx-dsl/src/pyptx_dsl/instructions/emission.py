@@ -19,7 +19,7 @@ Function = TypeVar("Function", bound="Callable[..., object]")
 
 @dataclass(frozen=True, slots=True)
 class Emission:
-    """Opcode prefix of a function's instructions (empty: its dotted name), and parameter -> names of operands."""
+    """Opcode prefix of a `ptx` function (empty: its dotted name), and parameter -> operands that the parameter sets."""
 
     head: str = ""
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])

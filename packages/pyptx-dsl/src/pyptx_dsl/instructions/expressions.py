@@ -36,7 +36,7 @@ class Expression:
         self._before: object = None
 
     def __enter__(self) -> None:
-        """With `temps` or `spelling`, make each operator emit one instruction until the end of the block."""
+        """With `temps` or `spelling`, make each operator on registers emit one instruction until the block ends."""
         self._trace.unopened.pop(self._promise, None)
         if self._exact is not None:
             self._before = self._trace.notes.get(EXACT)
@@ -139,11 +139,11 @@ class Pipe:
     __slots__ = ("register",)
 
     def __init__(self, register: Reg) -> None:
-        """Store the register with the chain's last result."""
+        """Store the register with the last result of the `ptx.pipe` chain."""
         self.register = register
 
     def __getattr__(self, name: str) -> PipeStep:
-        """Return the chain's next instruction, with the opcode `name`, to which modifiers can be appended."""
+        """Return the next instruction of the `ptx.pipe` chain: opcode `name`, to which modifiers can be appended."""
         if name.startswith("__"):
             raise AttributeError(name)
         return PipeStep(self.register, (to_ptx(name),))
@@ -166,7 +166,7 @@ class PipeStep:
         return PipeStep(self._source, (*self._words, to_ptx(name)))
 
     def __call__(self, dst: Reg, *operands: object, pred: Reg | None = None) -> Pipe:
-        """Emit `opcode dst, <previous result>, operands;` and return the chain with `dst` as its last result."""
+        """Emit `opcode dst, <previous result>, operands;`; return the `ptx.pipe` chain with last result `dst`."""
         active("ptx.pipe").emit(self._words, (dst, self._source, *operands), pred)
         return Pipe(dst)
 

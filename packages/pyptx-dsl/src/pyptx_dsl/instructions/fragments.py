@@ -43,7 +43,7 @@ Name = TypeVar("Name", bound=str)
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A thread's registers of a matrix, by the instruction's table row: their number and their permitted types."""
+    """A thread's registers of a matrix: number and permitted types, according to an instruction table row."""
 
     registers: int
     types: tuple[str, ...]
@@ -62,7 +62,7 @@ def shares_of(form: RowForm, words: tuple[str, ...]) -> dict[str, Share]:
 
 
 def limits_of(form: RowForm, operand: str) -> tuple[int, ...]:
-    """Return the constants that a table row permits for an operand, or the ends of their range; empty if unlimited."""
+    """Return constants that a form permits for an operand (all, or the ends of their range); empty without a limit."""
     limits = next(place.limits for place in compile_row(form.row).places if place.name == operand)
     return () if limits is None else limits.inside()
 

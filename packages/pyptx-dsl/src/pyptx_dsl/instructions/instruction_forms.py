@@ -71,7 +71,7 @@ class InstructionForms:
 
     @property
     def forms(self) -> tuple[RowForm, ...]:
-        """The instruction's forms, one per table row, including plugins; the first access reads the table."""
+        """The instruction's forms, one per row in the instruction table and in plugins; the first access reads both."""
         from pyptx_dsl.instructions.row_forms import forms_of
 
         return forms_of(self.head)
@@ -80,7 +80,7 @@ class InstructionForms:
         """Return the values that at least one form accepts for a keyword; empty for a flag."""
         return tuple(dict.fromkeys(word for form in self.forms for word in form.choices(keyword)))
 
-    @until_plugins_change(maxsize=8192)  # keeps instances alive: one per function of `ptx`
+    @until_plugins_change(maxsize=8192)  # the cache keeps one InstructionForms alive per function of `ptx`
     def words(self, dtype: Types | str | None = None, /, **modifiers: str | bool | None) -> tuple[str, ...]:
         """Return the opcode and modifiers for the arguments of a call; raise OperandError if no form matches.
 
@@ -93,7 +93,7 @@ class InstructionForms:
     def chosen(
         self, dtype: Types | str | None = None, /, **modifiers: str | bool | None
     ) -> tuple[tuple[str, ...], RowForm]:
-        """Return the opcode, and the form with all requested modifiers and the fewest others."""
+        """Return the opcode, and the form with all requested modifiers and the fewest other modifiers."""
         self._refuse_other_values(modifiers)
         types = None if dtype is None else types_of(dtype, self._what)
         names, asked = None if types is None else self._names(types), _asked(modifiers)
@@ -122,7 +122,7 @@ class InstructionForms:
         return tuple(dtype.name for dtype in types)
 
     def _known(self, names: tuple[str, ...], asked: Mapping[str, str | bool]) -> str:
-        """Return supported types as text, if possible of table rows with the call's number of types and keywords."""
+        """Return supported types as text, if possible of forms with the call's number of types and its keywords."""
         forms = [form for form in self.forms if len(form.types) == len(names)] or self.forms
         forms = [form for form in forms if form.takes(asked)] or forms
         return ", ".join(_types_in(forms))
@@ -184,7 +184,7 @@ def _closest(forms: Sequence[RowForm], asked: Mapping[str, str | bool]) -> list[
 def _refuse_incomplete(
     what: str, forms: Sequence[RowForm], names: tuple[str, ...] | None, asked: Mapping[str, str | bool]
 ) -> None:
-    """Raise OperandError if the call lacks a required modifier, or if its candidate forms have different opcodes."""
+    """Raise OperandError if a call lacks a required modifier, or if the forms that accept it have different opcodes."""
     lacking = [{part.keyword: part.words for part in form.unasked(asked)} for form in forms]
     keyword = next((part.keyword for part in forms[0].unasked(asked) if part.open), None)
     if keyword is None:

@@ -127,7 +127,7 @@ def _candidates(opcode: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _runs(opcode: tuple[str, ...]) -> dict[str, int]:
-    """Return part of a function's name -> number of an opcode's tokens that it stands for: 2 for `arriveexpecttx`.
+    """Return possible part of a function's name -> number of opcode tokens that it replaces (`arriveexpecttx`: 2).
 
     A name part may lack a modifier's text from `::` on: `sp` in `mma.sp` covers `sp::ordered_metadata`.
     """

@@ -49,7 +49,7 @@ STEPS: dict[str, tuple[str | int, ...]] = {
     "cvt": (),
     "or": ("const_bits",),
 }
-"""Opcode of a descriptor computation -> its sources after the previous result; a string is a key of `numbers`."""
+"""Opcode -> source operands after the previous step's result; a string is a key of `numbers` in `emit_steps`."""
 
 
 def field_units(name: str, value: object) -> int:
@@ -162,7 +162,7 @@ def advance(what: str, descriptor: Reg, byte_offset: int, times: Reg | None = No
     number = as_integer(byte_offset)
     if number is None or number % UNIT_BYTES:
         raise OperandError(
-            f"a descriptor cannot advance by {byte_offset!r} bytes", help=f"use a multiple of {UNIT_BYTES}"
+            f"a descriptor cannot advance by {byte_offset!r} bytes", help=f"pass a distance divisible by {UNIT_BYTES}"
         )
     trace = active(what)
     low, high, result = trace.fresh(u32), trace.fresh(u32), trace.fresh(u64)

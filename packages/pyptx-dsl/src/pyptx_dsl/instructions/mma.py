@@ -211,7 +211,7 @@ def _scaled(scale: Scale | None) -> tuple[object, ...]:
 
 
 def _dense_layout(shape: str, types: Sequence[PtxType], orders: Mapping[str, str], which: Operand) -> Layout:
-    """Return the fragment layout of a dense MMA operand; `orders`: `row` or `col` of a and b, if the form has both."""
+    """Return the fragment layout of a dense MMA operand; `orders` has `row` or `col` for a and b if both are valid."""
     return fragment_of("mma", shape, which, types[_MATRICES.index(which)].name, orders.get(which, ""))
 
 

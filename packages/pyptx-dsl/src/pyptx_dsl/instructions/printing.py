@@ -92,7 +92,7 @@ def printf(format: str, *values: object) -> None:  # noqa: A002  C's name
 
 
 def _fields(format: str, values: Sequence[object]) -> list[tuple[PtxType, object]]:  # noqa: A002  as above
-    """Return the buffer type and value of each directive; raise OperandError if values do not match the format."""
+    """Return the buffer type and value of each printf directive; raise OperandError if a value does not match."""
     if not isinstance(cast("object", format), str):
         raise OperandError("ptx.printf needs a format string as first argument", help='write ptx.printf("%d\\n", x)')
     if "\0" in format:
@@ -116,7 +116,7 @@ def _fields(format: str, values: Sequence[object]) -> list[tuple[PtxType, object
 
 
 def _type_for(match: re.Match[str], value: object) -> PtxType:
-    """Return the type in which a directive's value is in the buffer; raise OperandError for an unsupported value."""
+    """Return the buffer type of a printf directive's value; raise OperandError for an unsupported value."""
     kind = _KINDS[match["kind"]]
     dtype = kind.wide if match["length"] in _WIDE else kind.narrow
     if dtype is None or not _takes(kind, dtype, value):

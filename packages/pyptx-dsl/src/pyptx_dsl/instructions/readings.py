@@ -43,7 +43,7 @@ def readings(instruction: Instruction) -> Iterator[Reading]:
 
 
 def _named(instruction: Instruction, pattern: Pattern) -> dict[str, Operand] | None:
-    """Return an instruction's operands by their names in a table row; None if the row has more or fewer operands."""
+    """Return an instruction's operands by name in an instruction table row; None if the numbers of operands differ."""
     places = places_of(pattern, instruction.opcode[1:], len(instruction.operands))
     if places is None:
         return None

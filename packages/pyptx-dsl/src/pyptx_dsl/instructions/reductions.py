@@ -97,7 +97,7 @@ def _check_bits(val: object, what: str) -> None:
         shown = f"{val.raw_name} is {val.dtype}" if isinstance(val, Reg) else f"got {val!r}"
         raise RegisterTypeError(
             f"{what} needs a writable register of 16, 32 or 64 bits; {shown}",
-            help="copy or convert the value to such a register",
+            help="copy or convert the value to a writable register of 16, 32 or 64 bits",
         )
 
 

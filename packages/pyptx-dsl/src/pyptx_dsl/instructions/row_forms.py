@@ -85,7 +85,7 @@ _FLAGS = {
     "sp::ordered_metadata": "ordered",
     "force_unnormalized_coords": "force_unnormalized_coords",
 }
-"""Modifier -> its flag keyword, if the names differ, or if another table row has a slot for the modifier."""
+"""Modifier -> keyword of its flag, if the two names differ, or if another row has a modifier slot in its place."""
 
 _PREFIXES = {
     "evict_l1": "L1::",
@@ -104,10 +104,10 @@ _PREFIXES = {
     "multicast": "multicast::",
     "scaled": "",
 }
-"""Keyword -> prefix of its PTX modifiers that calls omit; a prefix equal to the keyword needs no entry."""
+"""Keyword -> prefix that calls omit from the keyword's PTX modifiers; a prefix equal to the keyword needs no entry."""
 
 _SECOND = {"space": "source_space"}
-"""Keyword -> keyword for its second occurrence in a syntax line."""
+"""Keyword -> keyword for a second modifier slot with the first keyword in a syntax line, such as a state space."""
 
 _SHAPE = re.compile(r"m\d+n\d+(k\d+)?")
 
@@ -168,34 +168,34 @@ class RowForm:
 
     @property
     def keywords(self) -> tuple[str, ...]:
-        """The keywords that a call can specify for this row."""
+        """The keywords that a call can specify for this instruction table row."""
         return tuple(dict.fromkeys(part.keyword for part in self.parts if part.keyword))
 
     def choices(self, keyword: str) -> tuple[str, ...]:
-        """Return the values that the row accepts for a keyword; empty for a flag."""
+        """Return the values that the instruction table row accepts for a keyword; empty for a flag."""
         return tuple(word for part in self.parts if part.keyword == keyword and not part.flag for word in part.words)
 
     def length(self, keyword: str, word: str) -> int:
-        """Return the number of registers for a keyword's value, from the row's `lengths`: 4 for `x4`."""
+        """Return the number of registers for a keyword's value, from `lengths` of the table row: 4 for `x4`."""
         lengths = next(each for name, each in self.row.lengths if _CHOICES.get(name, name) == keyword)
         return lengths[self.choices(keyword).index(word)]
 
     def has_types(self, types: tuple[str, ...] | None) -> bool:
-        """Return whether the row permits these types, in order; for None, whether each of its types is fixed."""
+        """Return whether the table row permits these types, in order; for None, whether all its types are fixed."""
         places = self.types
         if types is None:
             return all(len(words) == 1 for words in places)
         return len(types) == len(places) and all(word in words for word, words in zip(types, places, strict=True))
 
     def takes(self, given: WordChoice) -> bool:
-        """Return whether the row accepts each keyword with its value in the call."""
+        """Return whether the instruction table row accepts each keyword with its value in the call."""
         return all(
             value in choices if (choices := self.choices(keyword)) else not isinstance(value, str)
             for keyword, value in given.items()
         )
 
     def unasked(self, given: WordChoice) -> tuple[FormPart, ...]:
-        """Return the modifiers of the syntax line that are emitted although no keyword of the call requests them."""
+        """Return modifiers of the row's syntax line that are emitted although no keyword of the call requests them."""
         groups = self._groups(given)
         return tuple(
             part
@@ -204,11 +204,11 @@ class RowForm:
         )
 
     def _groups(self, given: WordChoice) -> set[int]:
-        """Return the numbers of the optional modifier groups from which the call requests a modifier."""
+        """Return the numbers of the row's optional modifier groups from which a call requests a modifier."""
         return {part.group for part in self.parts if part.optional and part.keyword in given}
 
     def surplus(self, given: WordChoice) -> tuple[int, int]:
-        """Return the numbers of unrequested modifiers: those with one permitted value, and those emitted by default."""
+        """Return two counts of unrequested modifiers: with only one permitted value, and emitted by default."""
         unasked = self.unasked(given)
         usual = sum((not part.flag and part.default in _DEFAULTS) or len(part.words) > 1 for part in unasked)
         return len(unasked) - usual, usual
@@ -231,7 +231,7 @@ class RowForm:
 
 @until_plugins_change()
 def row_form(row: InstructionRow, head: tuple[str, ...] = ()) -> RowForm | None:
-    """Return the RowForm of a row with the opcode prefix `head`; None if the row does not begin with `head`."""
+    """Return the RowForm of an instruction table row with the opcode prefix `head`; None for another prefix."""
     items, fixed = compile_row(row).items, head[1:]
     begins = len(fixed) <= len(items) and all(word in item.words for word, item in zip(fixed, items, strict=False))
     return RowForm(row, head or (row.opcode,), _parts(row)[len(fixed) :]) if begins else None
@@ -239,7 +239,7 @@ def row_form(row: InstructionRow, head: tuple[str, ...] = ()) -> RowForm | None:
 
 @until_plugins_change()
 def forms_of(head: str) -> tuple[RowForm, ...]:
-    """Return the RowForm of each row that begins with the opcode prefix `head`, such as `"cp.async.bulk"`."""
+    """Return the RowForm of each instruction table row with the opcode prefix `head`, such as `"cp.async.bulk"`."""
     words = tuple(head.split("."))
     forms = (row_form(pattern.row, words) for pattern in patterns_of(words[0]))
     return tuple(form for form in forms if form is not None)
@@ -252,14 +252,14 @@ def _parts(row: InstructionRow) -> tuple[FormPart, ...]:
 
 @until_plugins_change()
 def _lines(opcode: str) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Return the syntax lines of an opcode's table rows, and their modifier slots whose keyword has the slot's name."""
+    """Return an opcode's syntax lines in the instruction table, and their modifier slots that `_NAMED` lacks."""
     rows = [pattern.row for pattern in patterns_of(opcode)]
     slots = {name for row in rows for name, words in row.slots if name not in _CHOICES and not TYPES.issuperset(words)}
     return frozenset(row.syntax for row in rows), tuple(sorted(slots))
 
 
 def _slot_at(word: str, row: InstructionRow) -> str | None:
-    """Return the modifier slot that an otherwise equal row has in place of a modifier; None if no row has one."""
+    """Return the modifier slot that an otherwise equal instruction table row has in place of a modifier, or None."""
     lines, slots = _lines(row.opcode)
     if word in _FLAGS or word in slots:
         return None
@@ -296,7 +296,7 @@ def _part(keyword: str, item: ModifierSlot, row: InstructionRow) -> FormPart:
 
 
 def _prefix(keyword: str, words: tuple[str, ...]) -> str:
-    """Return the common prefix of a keyword's modifiers that calls omit: that of `_PREFIXES`, or the keyword."""
+    """Return the prefix (`L2::`) that calls omit from a keyword's modifiers; empty unless all its modifiers have it."""
     known = _PREFIXES.get(keyword)
     found = (f"{keyword}::", f"{keyword.replace('_', '::')}::") if known is None else (known,)
     return next((prefix for prefix in found if keyword and all(each.startswith(prefix) for each in words)), "")
@@ -308,7 +308,7 @@ def types_in(words: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def keywords_in(row: InstructionRow, words: tuple[str, ...]) -> dict[str, str | bool] | None:
-    """Return modifiers, in any order, as keywords of a call for a table row; None if they do not match the row."""
+    """Return modifiers, in any order, as keywords for an instruction table row; None if they do not match the row."""
     pattern = compile_row(row)
     filled = match_modifiers(pattern, words)
     if filled is None:
@@ -332,11 +332,11 @@ def in_order(opcode: tuple[str, ...]) -> tuple[str, ...] | None:
 
 @until_plugins_change()
 def choices_of(head: str, keyword: str) -> tuple[str, ...]:
-    """Return the values that at least one row with the opcode prefix `head` accepts for a keyword."""
+    """Return the values that at least one instruction table row with opcode prefix `head` accepts for a keyword."""
     return tuple(dict.fromkeys(word for form in forms_of(head) for word in form.choices(keyword)))
 
 
 def untyped(forms: tuple[RowForm, ...]) -> bool:
-    """Return whether the forms have types, and all these types are untyped bits or predicates."""
+    """Return whether the instruction forms have types, and all these types are untyped bits or predicates."""
     words = {word for form in forms for words in form.types for word in words}
     return bool(words) and all(is_bits(word) or word == "pred" for word in words)

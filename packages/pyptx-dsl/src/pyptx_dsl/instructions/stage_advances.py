@@ -31,9 +31,9 @@ ORDERS = (
     ("add", "setp", "selp", "xor", "selp"),
     ("add", "setp", "selp"),
 )
-"""Supported orders of the opcodes, without modifiers; the last order is for a stage without a phase."""
+"""Supported orders of the opcodes of a stage advance, without modifiers; the last order updates no phase."""
 COMPARED = {"eq": 0, "ge": 0, "gt": -1}
-"""Relation of the `setp` -> number that is added to the number of stages for the constant operand of `setp`."""
+"""Relation of the `setp` -> difference between the constant operand of the `setp` and the number of stages."""
 
 
 def advance_steps(text: str) -> tuple[tuple[str, ...], ...]:

@@ -21,7 +21,7 @@ __all__ = ["istypep", "suld", "suq", "sured", "sust", "tex", "tld4", "txq"]
 
 
 class TextureModifiers(TypedDict, total=False):
-    """Keywords of texture and surface functions, for type checkers; the table has the valid combinations."""
+    """Keywords of texture and surface functions, for type checkers; the instruction table has the combinations."""
 
     geom: Literal["1d", "2d", "3d", "a1d", "a2d", "cube", "acube", "2dms", "a2dms"] | None
     vec: Literal["v2", "v4"] | None

@@ -312,7 +312,7 @@ def file_(file_idx: int, filename: str) -> None:
     if known.setdefault(node.index, filename) != filename:
         raise DuplicateNameError(
             f"file index {node.index} is already used for {known[node.index]!r}",
-            help=f"choose another index for {filename!r}",
+            help=f"choose another .file index for {filename!r}",
         )
     if trace.exact:
         trace.append(node)
@@ -347,7 +347,7 @@ def quotable(value: object) -> str:
 def _positive(what: str, value: object) -> int:
     number = as_integer(value)
     if number is None or number < 1:
-        raise OperandError(f"{what} must be a positive int, got {value!r}", help="omit the argument for one element")
+        raise OperandError(f"{what} must be a positive int, got {value!r}", help="omit count= for a single variable")
     return number
 
 

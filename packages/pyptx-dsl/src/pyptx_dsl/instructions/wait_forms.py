@@ -48,7 +48,7 @@ class WaitForm:
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """All steps of the wait in the order of emission."""
+        """All steps of the mbarrier wait in the order of emission."""
         return self.before + self.scoped + self.behind
 
 
@@ -66,10 +66,10 @@ FORMS: dict[str, WaitForm] = {
     "poll": WaitForm(scoped=_SELECT),
     "poll_retry": WaitForm(("again:",), _SELECT, ("setp", "@failed bra again")),
 }
-"""Name of a form -> steps of the wait; all but `skip` are for calls without `pred`."""
+"""Name of an mbarrier wait form -> its steps; all forms but `skip` are for calls without `pred`."""
 
 GUARDED = {"retry": WaitForm(("@!pred bra past", *_RETRY, "past:")), "skip": FORMS["skip"]}
-"""Name of a form -> steps of the wait in a call with `pred`."""
+"""Name of an mbarrier wait form -> its steps in a call with `pred`."""
 
 
 _POLLS = {kind: InstructionForms(f"ptx.mbarrier.{kind}", f"mbarrier.{kind}") for kind in ("try_wait", "test_wait")}
@@ -182,10 +182,10 @@ class Waiting:
         ):
             if value is not None and step not in steps:
                 raise OperandError(
-                    f"this form of wait has no {keyword}=", help=f"use a form with {keyword}=: {_with(step)}"
+                    f"this form of mbarrier wait has no {keyword}=", help=f"use a form with {keyword}=: {_with(step)}"
                 )
         if "selp" in steps and self.result is None:
-            raise OperandError("this form of wait needs result=", help="pass a register: result=…")
+            raise OperandError("this form of mbarrier wait needs result=", help="pass a register: result=…")
         if isinstance(self.done, str) and not row.scoped:
             raise OperandError(
                 f"done must be a register: this form declares no predicate, got {self.done!r}", help="pass a register"
@@ -215,7 +215,7 @@ class Waiting:
             self.done = register if isinstance(register, Reg) else None
 
     def test(self) -> None:
-        """Emit the poll, which writes the predicate `done`."""
+        """Emit the poll (`try_wait` or `test_wait`), which writes the predicate `done`."""
         self.trace.emit(self.words, (self.done, *self.operands))
 
     def branch(self, label: str | None, guard: Reg | None) -> None:
@@ -223,22 +223,22 @@ class Waiting:
         jump(self.trace, label or "", guard, uniform=self.uniform)
 
     def define(self, label: str | None) -> None:
-        """Emit the definition of a label of the wait."""
+        """Emit the definition of a label of the mbarrier wait."""
         self.trace.append(nodes.Label(name=label or ""))
 
     def predicate(self) -> Reg:
-        """Return the predicate register that the poll writes."""
+        """Return the predicate register that the poll (`try_wait` or `test_wait`) writes."""
         if not isinstance(self.done, Reg):
             raise TypeError(f"no statement of the wait declares its predicate {self.done!r}")
         return self.done
 
     def compare(self) -> None:
-        """Emit the `setp` that compares `result` with 0 and writes `failed`."""
+        """Emit the `setp` that compares the poll's `result` with 0 and writes the predicate `failed`."""
         self.failed = self.trace.fresh(pred) if self.failed is None else self.failed
         self.trace.emit(self.setp, (self.failed, self.result, 0))
 
     def go_back(self) -> None:
-        """Emit the branch back to the poll if `result` is 0, whether the `setp` has `eq` or `ne`."""
+        """Emit the branch back to the mbarrier poll if `result` is 0; the `setp` may have the relation `eq` or `ne`."""
         failed = self.failed
         self.branch(self.label, failed if failed is None or self.setp[1] != "ne" else ~failed)
 

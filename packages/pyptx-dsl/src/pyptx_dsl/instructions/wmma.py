@@ -72,7 +72,10 @@ class Wmma:
         aligned: bool = True,
         pred: Reg | None = None,
     ) -> None:
-        """Emit `wmma.store.d.sync.aligned.layout.shape{.space}.type [dst], {src…}{, stride};`; otherwise as `load`."""
+        """Emit `wmma.store.d.sync.aligned.layout.shape{.space}.type [dst], {src…}{, stride};`.
+
+        The keywords are those of `ptx.wmma.load`.
+        """
         words, registers = _moved(_STORE, "d", shape, dtype, src, layout=layout, space=space, aligned=aligned)
         more = () if stride is None else (stride,)
         active("ptx.wmma.store").emit(words, (as_address(dst), registers, *more), pred)

@@ -33,7 +33,7 @@ __all__ = [
 
 
 class Flags(TypedDict, total=False):
-    """Keywords of all `Wrapper` calls except `mode`, for type checkers; the table has the valid combinations."""
+    """Keywords of `Wrapper` calls but `mode`, for type checkers; the instruction table has the valid combinations."""
 
     rounding: Literal["rn", "rz", "rm", "rp"] | None
     abs: bool
@@ -103,7 +103,7 @@ class Wrapper(InstructionForms):
     ) -> None:
         what = f"ptx.{self.__name__}"
         checked = dtype if type(dtype) is PtxType else types_of(dtype, what)
-        asked = cast("Mapping[str, str | bool | None]", modifiers)  # the values of a `Modifiers` dict have these types
+        asked = cast("Mapping[str, str | bool | None]", modifiers)  # `Modifiers` values are str, bool or None
         active(what).emit(self.words(checked, **asked), operands, pred)
 
 
@@ -188,7 +188,7 @@ class Quaternary(Wrapper):
 
 
 def keywords_of(wrapper: Wrapper, words: tuple[str, ...]) -> dict[str, str | bool] | None:
-    """Return modifiers and types as keywords: `("rz", "f32")` is `rounding="rz"`; None if no table row has them."""
+    """Return modifiers and types as keywords: `("rz", "f32")` is `rounding="rz"`; None if no form has them."""
     from pyptx_dsl.instructions.row_forms import keywords_in
 
     found = (keywords_in(form.row, words) for form in wrapper.forms)

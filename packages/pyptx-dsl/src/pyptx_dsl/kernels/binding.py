@@ -28,7 +28,7 @@ class Keywords:
 
 
 def sort_keywords(declaration: Declaration, keywords: Mapping[str, object]) -> Keywords:
-    """Sort keywords by kind; raise KeywordError for an unknown name, an invalid size, or a missing template value."""
+    """Sort a call's keywords into `Keywords`; raise KeywordError for an unknown, invalid or missing keyword."""
     kernel = declaration.name
     raw_names = {parameter.name for parameter in declaration.raw}
     known = (*declaration.dimensions, *declaration.templates, *raw_names)

@@ -98,12 +98,12 @@ class Declaration:
 
     @cached_property
     def grid_arguments(self) -> tuple[int, tuple[str, ...]]:
-        """Number of dimensions passed to the grid function by position, and its keywords; none for a fixed grid."""
+        """Number of dimensions passed to the grid function by position, and its keywords; (0, ()) for fixed sizes."""
         return self._arguments_of("grid", self.grid)
 
     @cached_property
     def block_arguments(self) -> tuple[int, tuple[str, ...]]:
-        """Number of dimensions passed to the block function by position, and its keywords; none for a fixed block."""
+        """Number of dimensions passed to the block function by position, and its keywords; (0, ()) for fixed sizes."""
         return self._arguments_of("block", self.block)
 
     def _arguments_of(self, what: str, sizes: Dims | Callable[..., object]) -> tuple[int, tuple[str, ...]]:
@@ -226,7 +226,7 @@ def _version(version: object, target: TargetRow) -> tuple[int, int]:
         return default_version(target)
     parts = [as_integer(part) for part in as_items(version) or ()]
     if len(parts) != 2 or parts[0] is None or parts[1] is None:
-        raise ArchError(f"version must be a PTX version, got {version!r}", help="write it as a pair: version=(8, 5)")
+        raise ArchError(f"version must be a PTX version, got {version!r}", help="pass a pair: version=(8, 5)")
     major, minor = parts[0], parts[1]
     if (major, minor) < target.since:
         since = ".".join(map(str, target.since))

@@ -35,7 +35,7 @@ class DifferentiableKernel(Generic[OutSpecs_co]):
         self.backward_kernel = backward_kernel
         self._keywords = dict(keywords)
         self._functions: dict[str, Callable[..., object]] = {}
-        self._compiled: Callable[..., object]  # operator for torch.compile, set when it first traces a call
+        self._compiled: Callable[..., object]  # function that torch.compile traces for a call; set on demand
 
     def __repr__(self) -> str:
         """Return a text with the names of the forward and the backward kernel."""

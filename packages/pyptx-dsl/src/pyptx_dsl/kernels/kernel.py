@@ -68,7 +68,7 @@ class Kernel(Generic[OutSpecs_co]):
         persistent: int = 0,
     ) -> None:
         """Check the decorator's arguments and set up the kernel; raise a KernelError for the first error."""
-        # Imported at first use, here and below, to keep `import pyptx` fast.
+        # Most modules are imported at first use, to keep `import pyptx` fast.
         from pyptx_dsl.kernels.declaration import Options, declare
 
         options = Options(
@@ -90,7 +90,7 @@ class Kernel(Generic[OutSpecs_co]):
         self._is_compiling = runtimes.compiling_check()
         self._launcher: Callable[..., object] | None = None
         self._launched_by: set[str] = set()  # names of the runtimes that have launched the kernel
-        self._operator: Callable[..., object]  # operator for torch.compile, set when it first traces a call
+        self._operator: Callable[..., object]  # function that torch.compile traces instead of `_run`; set on demand
         functools.update_wrapper(self, declaration.function)
 
     # --- declaration ------------------------------------------------------------------------------
@@ -171,12 +171,12 @@ class Kernel(Generic[OutSpecs_co]):
         """Pickle by name, like functions; a kernel decorated inside a function cannot be pickled."""
         return self._declaration.function.__qualname__
 
-    if not MYPY:  # hidden from type checkers, which would accept any attribute
+    if not MYPY:  # with `__getattr__`, type checkers would accept any attribute
 
         @entry
         def __getattr__(self, name: str) -> object:
             """Raise UnknownNameError (an AttributeError) with the attribute names nearest to `name`."""
-            if name == "_operator":  # compiled code of another kernel may read `_operator` here
+            if name == "_operator":  # code compiled for another kernel may read `_operator` of this kernel
                 self._ready_to_compile()
                 return vars(self)[name]
             from pyptx_dsl.mistakes.unknown_attributes import unknown_of_kernel
@@ -294,21 +294,21 @@ class Kernel(Generic[OutSpecs_co]):
             raise
 
     def _run(self, /, *arrays: object, **kwargs: object) -> object:
-        """Run a call without a launcher: find the arrays' runtime, check the arguments, and store its launcher."""
+        """Run a checked call on the arrays' runtime; store the runtime's launcher, the function for further calls."""
         if self._scalars:
             arrays, kwargs = apart(self._declaration, arrays, kwargs)
         runtime, result = runtimes.call(self, arrays, kwargs)
         if runtime.launcher is not None and runtime.name not in self._launched_by:
-            with self._lock:  # each launcher passes arrays of other frameworks to the previous launcher
+            with self._lock:  # the new launcher passes arrays of other frameworks to the previous one
                 self._launcher = runtime.launcher(self, self._launcher or self._run)
                 self._launched_by.add(runtime.name)
         return result
 
     @runtimes.called_while_compiling
     def _ready_to_compile(self) -> bool:
-        """Store in `_operator` the function that torch.compile traces instead of `_run`; called while it traces."""
+        """Store in `_operator` the function that torch.compile traces instead of `_run`; torch.compile calls this."""
         if "_operator" not in vars(self):
-            # Without an operator, torch.compile breaks its graph here instead of tracing the body of the kernel.
+            # Without a custom operator, torch.compile breaks its graph here instead of tracing the body of the kernel.
             self._operator = runtimes.operator(self) or sys.modules["torch"].compiler.disable(self._run)
         return True
 

@@ -55,7 +55,7 @@ def is_immutable(value: object) -> bool:
 
 
 def _freeze_bound(value: partial[object] | MethodType, name: str) -> Hashable | None:
-    """Return the key of a `functools.partial` or a bound method: the keys of its function and bound arguments."""
+    """Return the cache key of a `functools.partial` or bound method: the keys of its function and bound arguments."""
     if isinstance(value, MethodType):
         parts = [freeze(value.__func__, name), freeze(value.__self__, f"{name}.__self__")]
     else:
@@ -64,7 +64,7 @@ def _freeze_bound(value: partial[object] | MethodType, name: str) -> Hashable | 
 
 
 def _refuse_identity(value: object, name: str) -> None:
-    """Raise KeywordError for an iterator, and for an instance of a user's class that does not define `__eq__`."""
+    """Raise KeywordError for a template value that is an iterator, or of a user's class without its own `__eq__`."""
     kind = type(value)
     by_identity = kind.__eq__ is object.__eq__ and kind.__hash__ is object.__hash__
     library = _root(value) in _LIBRARIES or _root(value).startswith("pyptx_")
@@ -82,7 +82,7 @@ def _root(value: object) -> str:
 
 
 def _freeze_number(value: object) -> Hashable | None:
-    """Return the key of a NumPy scalar; None for arrays and tensors, which may change after the key was computed."""
+    """Return the cache key of a NumPy scalar; None for arrays and tensors, whose elements may change afterwards."""
     item = getattr(value, "item", None)
     if item is None or getattr(value, "shape", None) != ():
         return None

@@ -29,7 +29,7 @@ class Specialized:
     __slots__ = ("_special",)
 
     def __init__(self, special: Specialization) -> None:
-        """Store the specialization to run."""
+        """Store the kernel specialization to run on the simulator."""
         self._special = special
 
     @property
@@ -178,7 +178,7 @@ def _check(kernel: Kernel, arrays: Sequence[object], out: object) -> None:
     declaration = kernel.declaration
     given = _given(out)
     if "out" in {*declaration.templates, *declaration.dimensions} or len(given) != len(declaration.out_specs):
-        given = ()  # `out` is a template value or dimension; or `out=` has too few or too many arrays: reported later
+        given = ()  # `out=` is a template value, a dimension, or a wrong number of arrays (reported later)
     check_arrays(kernel.name, named_arguments(declaration.tensors, arrays, given))
 
 

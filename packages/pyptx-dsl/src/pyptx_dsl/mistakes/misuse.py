@@ -88,7 +88,7 @@ def _users_place(error: BaseException) -> ExpressionContext | None:
 
 
 def _steps(error: BaseException) -> list[TracebackType]:
-    """Return the traceback entries of a caught error, outermost frame first."""
+    """Return the traceback entries of a caught error, one per frame, outermost frame first."""
     steps: list[TracebackType] = []
     step = error.__traceback__
     while step is not None:
@@ -213,7 +213,7 @@ def _block(place: ExpressionContext | None, where: str | None) -> DslError | Non
     """Return the error for `with` on a value without a context manager: `with ptx.if_:`, `with ptx.range_(8):`."""
     if place is None:
         return None
-    # Up to Python 3.12 the location of the error is the whole `with` statement, in later versions the expression.
+    # An error of `with` is located at the whole statement up to Python 3.12, and at the expression in later versions.
     items = place.node.items if isinstance(place.node, ast.With) else ()
     for node in (place.node, *(item.context_expr for item in items)):
         called = isinstance(node, ast.Call)

@@ -44,7 +44,7 @@ class ExpressionContext:
                 return UNKNOWN
 
     def call(self) -> ast.Call | None:
-        """Return the call of the expression, or of an attribute chain on it; None if neither is called."""
+        """Return the AST node that calls the expression or an attribute chain on it; None if neither is called."""
         inner = self.node
         for outer in (self.node, *self.around):
             if isinstance(outer, ast.Call):

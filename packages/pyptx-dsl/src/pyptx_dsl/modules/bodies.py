@@ -35,7 +35,7 @@ def _no_forms() -> Forms:
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """Target and PTX version of a module head, and the instruction forms accepted by the module's checker so far."""
+    """Target and PTX version of a module, and the instruction forms that the module's checker has accepted so far."""
 
     target: str = ""
     version: tuple[int, int] = (0, 0)

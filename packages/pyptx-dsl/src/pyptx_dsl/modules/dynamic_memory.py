@@ -20,7 +20,7 @@ _WIDEST = 16  # bytes of the widest access, assumed at the highest offset
 
 
 def bytes_reached(kernel: nodes.Function, symbols: Iterable[str]) -> int:
-    """Return the end in bytes of an access at the highest constant offset from these variables; 0 without an offset.
+    """Return the end in bytes of an access at the highest constant offset from a variable in `symbols`, or 0.
 
     Indices in registers are not known, so the result is a lower bound.
     """

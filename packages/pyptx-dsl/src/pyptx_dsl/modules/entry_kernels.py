@@ -150,7 +150,8 @@ def entry_kernel(
     head = entry.head
     if head.kind != "entry":
         raise CallError(
-            f"{head.name!r} is a device function, which cannot be launched", help="launch a kernel that calls it"
+            f"{head.name!r} is a device function, which cannot be launched",
+            help="launch a kernel that calls the device function",
         )
     wanted = parameter_names(head)
     given = wanted if names is None else as_items(names)

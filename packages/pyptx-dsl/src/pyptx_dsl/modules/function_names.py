@@ -18,7 +18,7 @@ __all__ = ["FunctionName"]
 
 
 class FunctionName(str):
-    """Name of a module's function, an operand of `ptx.call`; `ptx()` is the text of its module."""
+    """Name of a module's function, an operand of `ptx.call`; `ptx()` returns the PTX text of the module."""
 
     __slots__ = ("_entry", "_module")
 

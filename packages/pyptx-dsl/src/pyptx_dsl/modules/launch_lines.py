@@ -35,7 +35,7 @@ _NUMBER = 16  # value of each integer argument: most kernels handle a size of 16
 _THREADS = 128  # threads per CTA, if the kernel header has no .maxntid
 _SHARED = 49152  # bytes of dynamic shared memory that every GPU grants a CTA
 _KIB = 1024
-_WIDTH = 100  # columns of a printed line
+_WIDTH = 100  # maximum columns of a printed Python line
 _WIDE = 64  # bits of an element for which jax needs jax_enable_x64
 
 
@@ -69,7 +69,7 @@ def launch_lines(
     dynamic: Sequence[str],
     most_shared: int = _SHARED,
 ) -> Iterator[str]:
-    """Yield the Python lines that launch a kernel of a file; `dynamic` are its dynamic shared memory variables.
+    """Yield the Python lines that launch a kernel of a PTX file; `dynamic` are its dynamic shared memory variables.
 
     A kernel with descriptors gets `most_shared` bytes of dynamic shared memory, because such a kernel computes the
     offsets of buffers.

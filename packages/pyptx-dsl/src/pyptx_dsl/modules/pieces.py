@@ -62,13 +62,13 @@ def _pieces(text: object, code: CodeType) -> Iterator[CodeType]:
             f"{code.co_qualname!r} must return a body text whose lines start below the quotes, indented by four spaces",
             help=f'def {code.co_name}(…):\n    return r"""\n    ptx.inst.ret()\n    """',
         )
-    begin = max(line for _, _, line in code.co_lines() if line is not None) + 1  # first line below `return r"""`
+    begin = max(line for _, _, line in code.co_lines() if line is not None) + 1  # first line of the text
     for start, end in pairwise(_cuts(lines)):
         yield _compiled(lines[start:end], begin + start, code.co_filename)
 
 
 def _cuts(lines: Sequence[str]) -> list[int]:
-    """Return the line index at which each piece starts, and the end of the last piece."""
+    """Return the indices of the lines at which separately compiled pieces start, and the number of lines."""
     cuts = [0]
     for at, line in enumerate(lines):
         if at >= cuts[-1] + _LINES and _STATEMENT.match(line):

@@ -32,8 +32,9 @@ _HEAD = (nodes.Version, nodes.Target, nodes.AddressSize)
 
 
 class Statements:
-    """Statements appended to a module so far. `declared` has the kind of each name, for the instruction checker.
+    """Statements appended to a module so far.
 
+    `declared` maps each name to its kind for the instruction checker: a state space, an opaque type, or `.func`.
     `recorder` stores the Python location of each statement, for `line_origins`; `place` is the file and line at which
     the module was created.
     """
@@ -103,7 +104,7 @@ class Statements:
         return (*self._next.take(), self.site(frame))
 
     def site(self, frame: FrameType) -> Site:
-        """Return the innermost user location at or outside `frame`."""
+        """Return the code position of the innermost user frame, from `frame` outwards."""
         return self.recorder.innermost(frame)
 
     def _put(self, node: nodes.Statement, site: Site, inside: Sequence[Site | None] = ()) -> None:
@@ -153,7 +154,7 @@ class Statements:
     def append_data(self, node: Data, *more: Data) -> None:
         """Append data lines to the open section; pending comments and formatting apply to the first line."""
         if self.section is None:
-            raise ControlFlowError("no section is open", help='write it inside `with m.section(".debug_str"):`')
+            raise ControlFlowError("no section is open", help='write data inside `with m.section(".debug_str"):`')
         if self._next.waiting:
             comment, said = self.take_deviation()
             raw = None if said.spelling is None else spelled(node, said.spelling)
@@ -198,7 +199,7 @@ class Statements:
     # --- names --------------------------------------------------------------------------------------
 
     def declare_variable(self, node: nodes.Variable) -> None:
-        """Record a variable's names; raise DuplicateNameError for a name that is defined or has another kind."""
+        """Record a variable's names; raise DuplicateNameError for a defined name, or another symbol's name."""
         for name in (name for names in declared_names(node.declarators) for name in names):
             self._declare(name, variable_kind(node), node.linking != "extern")
 
@@ -215,7 +216,7 @@ class Statements:
             self.append(node)
 
     def declare_function(self, name: str, kind: str, *, defined: bool) -> None:
-        """Record a function; raise DuplicateNameError for a second definition, or a name of another kind."""
+        """Record a function; raise DuplicateNameError for a second definition, or a name declared as another symbol."""
         self._declare(name, f".{kind}", defined)
 
     def forget_names(self) -> None:

@@ -70,7 +70,7 @@ class Exact:
         spelling: Mapping[PtxType, str],
         unplaced: Callable[[str, PtxType, Trace], Reg],
     ) -> None:
-        """Store the temporaries, parse the opcodes; `unplaced` creates a result that must be assigned to a register."""
+        """Store `temps`, parse `spelling`; `unplaced` creates a result that must be assigned to a register."""
         self._trace = trace
         self._make_unplaced = unplaced
         self._temps = tuple(temps)
@@ -83,14 +83,14 @@ class Exact:
         self._pending: Pending | None = None
 
     def spelled(self, operation: str, dtype: PtxType) -> tuple[str, ...] | None:
-        """Return the opcode in `spelling` for an operation on registers of type `dtype`; None for the default."""
+        """Return the opcode that `spelling` has for an operation on `dtype` registers; None if it has none."""
         of_type = self._spelling.get(dtype)
         if of_type is None:
             return None
         return of_type.get("div" if operation == "truediv" else operation)
 
     def emit(self, words: tuple[str, ...], operands: Sequence[object], dtype: PtxType, into: Reg | None = None) -> Reg:
-        """Emit one instruction that writes `into` or, if None, the next temporary; return the destination."""
+        """Emit one instruction that writes `into` or, if None, the next register of `temps`; return the destination."""
         self._refuse_unplaced()
         self._spell_temporary()
         if into is not None:
@@ -112,7 +112,7 @@ class Exact:
         return result
 
     def compute(self, words: tuple[str, ...], operands: Sequence[object], guard: object) -> Reg:
-        """Emit an instruction written with `...` as its destination: it writes the next temporary."""
+        """Emit an instruction written with `...` as its destination: it writes the next register of `temps`."""
         self._refuse_unplaced()
         self._spell_temporary()
         if self._taken == len(self._temps):
@@ -147,7 +147,7 @@ class Exact:
         return True
 
     def close(self) -> None:
-        """Raise OperandError for a result without a destination register, and for unused temporaries."""
+        """Raise OperandError for a result without a destination register, and for unused registers of `temps`."""
         self._refuse_unplaced()
         self._spell_temporary()
         left = [register.raw_name for register in self._temps[self._taken :]]
@@ -171,7 +171,7 @@ class Exact:
             raise no_temporary(self._trace.recorder.where(self._unplaced))
 
     def _spell_temporary(self) -> None:
-        """Set the pending source text of the last instruction, which writes its temporary: no assignment followed."""
+        """Apply the pending source text to the last instruction, whose destination no assignment has changed."""
         pending, self._pending = self._pending, None
         if pending is None:
             return
@@ -191,7 +191,7 @@ def _written(words: tuple[str, ...], dtype: PtxType) -> str:
 
 @lru_cache(maxsize=256)
 def _fits(written: str, temporary: PtxType) -> bool:
-    """Return whether a temporary register can hold a result of type `written`: equal width, both or neither `pred`."""
+    """Return whether a `temporary` register can hold a `written` result: equal width, both or neither predicates."""
     kind = from_name(written)
     if kind.bits != temporary.bits or (kind.kind == "pred") != (temporary.kind == "pred"):
         return False
@@ -200,7 +200,7 @@ def _fits(written: str, temporary: PtxType) -> bool:
 
 @lru_cache(maxsize=64)
 def spellings(opcodes: str) -> dict[str, tuple[str, ...]]:
-    """Return operator name -> opcode for the opcodes in a text; raise OperandError for one that no operator emits."""
+    """Return operator name -> opcode for the opcodes in a text; raise OperandError if no operator emits an opcode."""
     found = dict[str, tuple[str, ...]]()
     for opcode in opcodes.split():
         operation = operation_of(opcode)

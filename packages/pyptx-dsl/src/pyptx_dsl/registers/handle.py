@@ -35,7 +35,7 @@ class NumberedNames(Sequence[str]):
         self.suffix = suffix
 
     def __len__(self) -> int:
-        """Return the number of names in the group."""
+        """Return the number of names in the register group."""
         return self.size
 
     @overload
@@ -51,7 +51,7 @@ class NumberedNames(Sequence[str]):
         return f"{self.stem}{range(self.size)[index]}{self.suffix}"
 
     def __contains__(self, name: object) -> bool:
-        """Return whether a name belongs to the group: the number in the name is less than the group's size."""
+        """Return whether a name belongs to the register group: its number is less than the group's size."""
         if not isinstance(name, str) or not (name.startswith(self.stem) and name.endswith(self.suffix)):
             return False
         digits = name[len(self.stem) : len(name) - len(self.suffix)]
@@ -84,7 +84,7 @@ def _operand(name: str) -> Operand:
 
 
 class Handle:
-    """A register of one trace; `slot` is the OffsetSlot that computes it, if its value also has exact wider forms."""
+    """A register of one trace; `slot` is the OffsetSlot that computes it and its exact wider copies, or None."""
 
     __slots__ = ("dtype", "operand", "raw_name", "slot", "trace")
 

@@ -168,7 +168,7 @@ def staged(value: Handle) -> Handle:
 
 
 def extended(value: Handle, bits: int) -> Handle:
-    """Widen a register with one `cvt` by its own signedness; for an unchanged OffsetSlot, return its wider register."""
+    """Return a register widened by its own signedness: an unchanged offset's wider register, else emit one `cvt`."""
     if value.slot is not None and in_step(value):
         return value.slot.need(bits)
     check_width("add", value.dtype)
@@ -275,7 +275,7 @@ def _promoted(operation: str, left: Handle, right: Handle) -> Reg:
 
 
 def in_step(value: object) -> bool:
-    """Return whether a value is an offset (OffsetSlot) with an unchanged register, so its wider forms are valid."""
+    """Return whether a value is an offset (OffsetSlot) not written since, so its wider registers equal it."""
     return isinstance(value, Handle) and value.slot is not None and not value.slot.stale
 
 
@@ -293,7 +293,7 @@ def _is_offset(operation: str, left: Handle, right: object, typed: Handle) -> bo
 
 
 def _term(value: Handle, bits: int) -> Term:
-    """Return the Term for an OffsetSlot's operand; emit a `cvt` to `bits` bits for a narrower plain register."""
+    """Return a register as an operand of an OffsetSlot; unless it is an offset, a `cvt` widens it to `bits` bits."""
     if in_step(value):
         return Term(value, 0, value.slot)
     return Term(extended(value, bits) if value.dtype.bits < bits else staged(value))

@@ -46,24 +46,24 @@ class Term(NamedTuple):
 
     @property
     def signed(self) -> bool:
-        """Whether widening the operand copies its sign bit; numbers are signed."""
+        """Whether widening the operand copies its sign bit; numbers count as signed."""
         return self.register is None or self.register.dtype.kind == "signed"
 
 
 class OperandRegister(NamedTuple):
-    """Register with a widened operand of an OffsetSlot; with `extend`, the slot emits the `cvt` that sets it."""
+    """Register with a widened operand of an OffsetSlot; with `extend`, the OffsetSlot emits the `cvt` that sets it."""
 
     register: Handle
     extend: bool = False
 
 
 class OffsetForm:
-    """One width of an OffsetSlot: its register, the trace's label count at its last read, its operands if used."""
+    """One width of an OffsetSlot: its register, the trace's label count at its last read, its operands if read."""
 
     __slots__ = ("labels", "parts", "register", "widening")
 
     def __init__(self, register: Handle) -> None:
-        """Start as unused. `widening`: one `mul.wide` of the unwidened operands computes the register."""
+        """Store the register, not read yet; `widening`: one `mul.wide` of the unwidened operands computes it."""
         self.register = register
         self.labels = 0
         self.parts: tuple[OperandRegister | None, ...] | None = None
@@ -96,7 +96,7 @@ class OffsetSlot:
         *,
         labels: int,
     ) -> None:
-        """Store the computation `narrow = operation terms`, emitted when the trace had `labels` labels.
+        """Store the computation of register `narrow`: `operation` of `terms`, after the trace's first `labels` labels.
 
         `narrow_words` is the opcode of the computation in the width of `narrow`.
         """
@@ -109,7 +109,7 @@ class OffsetSlot:
         self.labels = labels
         self.stale = False
         self._forms = {self.bits: OffsetForm(narrow)}
-        # A tuple, since an empty set takes 216 bytes, and a kernel has about one offset for each load.
+        # A tuple, since an empty set takes 216 bytes, and a kernel has about one OffsetSlot for each load.
         self._read: tuple[int, ...] = ()
 
     # --- requests -----------------------------------------------------------------------------------
@@ -139,7 +139,10 @@ class OffsetSlot:
         return found
 
     def note(self, bits: int, labels: int) -> list[tuple[OffsetSlot, int, int]]:
-        """Record a read in `bits` bits after `labels` labels; at the first, return operands that are offsets."""
+        """Record a read of the register of `bits` bits after the trace's first `labels` labels.
+
+        The first read returns the reads of other OffsetSlots that it requires: (OffsetSlot, bits, labels).
+        """
         form = self.form(bits)
         form.labels = max(form.labels, labels)
         if form.parts is not None:
@@ -165,11 +168,11 @@ class OffsetSlot:
         return asked
 
     def _holds(self, term: Term) -> bool:
-        """Return whether the wider registers of an offset operand equal its narrow one at this position."""
+        """Return whether an operand is an offset whose wider registers equal its narrow one at this OffsetSlot."""
         return term.slot is not None and not (term.slot.stale and term.slot.labels != self.labels)
 
     def _staging(self, form: OffsetForm, before: list[OperandRegister | None], bits: int) -> Handle:
-        """Return a register for a widened operand: the form's, or a fresh one if that contains another operand."""
+        """Return the register for a widened operand: that of `form`, or a fresh one if another operand is in it."""
         taken = any(part is not None and part.register is form.register for part in before)
         return self.narrow.trace.fresh(_TYPES[bits]) if taken else form.register
 
@@ -177,19 +180,19 @@ class OffsetSlot:
 
     @property
     def looped(self) -> Mapping[int, OffsetForm]:
-        """Wider registers read after a label that follows the offset: a loop may read their old values again."""
+        """Wider registers read after a label that follows the OffsetSlot: a loop to the label may read stale values."""
         return {bits: form for bits, form in self._forms.items() if bits > self.bits and form.labels != self.labels}
 
     def detach(self, forms: Mapping[int, OffsetForm]) -> None:
-        """Remove these wider registers before a write to the narrow register; the caller recomputes them afterwards."""
+        """Remove the wider registers `forms` before a write to the narrow register; the caller then recomputes them."""
         self._forms = {bits: form for bits, form in self._forms.items() if bits not in forms}
 
     def attach(self, forms: Mapping[int, OffsetForm]) -> None:
-        """Add the wider registers again after the caller has emitted instructions that recompute them."""
+        """Add the wider registers `forms` again, after the caller has emitted instructions that recompute them."""
         self._forms |= forms
 
     def written(self) -> None:
-        """Record a write of the narrow register; raise RewrittenOffsetError if a loop may read a stale wider one."""
+        """Record a write of the narrow register; raise RewrittenOffsetError if a loop may read a stale wider copy."""
         if self.looped:
             name = self.narrow.raw_name
             raise RewrittenOffsetError(
@@ -213,7 +216,7 @@ class OffsetSlot:
         return self.operation == "mul" and same
 
     def settle(self) -> None:
-        """Record reads of other slots' registers by this OffsetSlot's instructions; call it for later slots first."""
+        """Record which other OffsetSlots' registers this one's instructions read; call it for later ones first."""
         if not self._read:
             self.need_narrow()
         for bits in self._computed():
@@ -234,7 +237,7 @@ class OffsetSlot:
         return [self.bits, widest] if both else [widest]
 
     def instructions(self) -> Iterator[Instruction]:
-        """Yield the OffsetSlot's instructions: computed widths, then a `cvt` of the widest to each other width read."""
+        """Yield the OffsetSlot's instructions: the computed widths, then a `cvt` from the widest to each other."""
         computed = self._computed()
         for bits in computed:
             form = self._forms[bits]
@@ -268,7 +271,7 @@ class OffsetSlot:
 
 
 def _ask(slot: OffsetSlot, bits: int, labels: int) -> None:
-    """Record a read of an OffsetSlot in `bits` bits, and of the other slots from which it is computed."""
+    """Record a read of an OffsetSlot's register of `bits` bits, and reads of the OffsetSlots that compute it."""
     pending = [(slot, bits, labels)]
     while pending:
         slot, bits, labels = pending.pop()

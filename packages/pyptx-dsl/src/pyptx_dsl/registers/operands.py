@@ -133,7 +133,7 @@ def as_count(value: object) -> int | None:
 
 
 def alignment(value: object) -> int | None:
-    """Return an alignment in bytes, or None for None; raise OperandError unless it is a power of two."""
+    """Return `value`, an alignment in bytes or None; raise OperandError unless it is None or a power of two."""
     if value is None:
         return None
     number = as_count(value)
@@ -142,7 +142,7 @@ def alignment(value: object) -> int | None:
     return number
 
 
-_LISTS = (list, tuple)  # for isinstance; `list | tuple` in each call would create a union object
+_LISTS = (list, tuple)  # for isinstance: `list | tuple` in each call would create a union object
 
 
 def as_items(value: object) -> list[object] | None:
@@ -245,7 +245,7 @@ def parse_text(text: str) -> Operand:
         return parse_operand(text)
     except PtxSyntaxError as error:
         help = error.help or "write one operand per string: a name, a number, an expression"
-        if "Reg(" in text:  # an f-string has formatted a `Reg`
+        if "Reg(" in text:  # an f-string contained a register
             help = "pass registers themselves, not strings: ptx.addr(p + offset), pred=p, pred=~p"
         raise OperandError(f"invalid operand {text!r}: {error.message}", help=help) from None
 

@@ -65,7 +65,7 @@ def in_place(operation: str, left: Reg, right: object) -> Reg:
     slot = left.slot
     behind: Mapping[int, OffsetForm] = {} if slot is None else slot.looped
     if slot is not None:
-        # A loop may read the slot's wider registers again. The write below makes them stale, so recompute them all.
+        # A loop may read the OffsetSlot's wider registers again. The write below makes them stale: recompute them all.
         slot.detach(behind)
     if _is_logic(left, right):
         _logic(operation, left, right, left)

@@ -95,7 +95,7 @@ class SharedAlloc:
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Reg | SharedSlice]:
-        """Iterate over the first dimension: yield the addresses of stages, or with one dimension loaded elements."""
+        """Iterate over the first dimension: yield stage or row addresses; for a one-dimensional array, its elements."""
         return (self[stage] for stage in range(self.shape[0]))
 
     def __getitem__(self, index: object) -> Reg | SharedSlice:
@@ -199,7 +199,7 @@ class SharedAlloc:
         return SharedAddress(self.name, 0, self._trace).__ptx_operand__(trace)
 
 
-# The rank determines the type of `s[i]`. These subclasses declare that type, for type checkers only.
+# The number of dimensions determines the type of `s[i]`. These subclasses declare it for type checkers.
 class SharedVector(SharedAlloc):
     """A one-dimensional allocation: one index selects an element."""
 
@@ -243,7 +243,7 @@ class SharedStages(SharedAlloc):
 
 
 OF_RANK: dict[int, type[SharedAlloc]] = {1: SharedVector, 2: SharedMatrix, 3: SharedStages}
-"""Rank -> class of an allocation; other ranks have SharedAlloc."""
+"""Number of dimensions -> class of an allocation; SharedAlloc for any other number."""
 
 
 class SharedSlice(SharedAddress):
@@ -252,12 +252,12 @@ class SharedSlice(SharedAddress):
     __slots__ = ("alloc", "indices")
 
     def __init__(self, alloc: SharedAlloc, indices: tuple[object, ...]) -> None:
-        """Compute the address; one register index emits two instructions (more if the swizzle applies)."""
+        """Compute the address of the slice; one register index emits two instructions (more if the swizzle applies)."""
         if len(indices) > len(alloc.shape):
             raise RegisterIndexError(f"{alloc.name} has {len(alloc.shape)} dimensions, got {len(indices)} indices")
         self.alloc = alloc
         self.indices = indices
-        # If a stage is a multiple of the swizzle period, the swizzle does not change the offset of its start.
+        # A swizzle does not change the start of a stage whose size is a multiple of the swizzle period.
         place = alloc._at(indices)  # noqa: SLF001  the two classes are one thing
         super().__init__(place.name, place.byte_offset, place.trace, place.register, place.layout)
 

@@ -34,7 +34,7 @@ class MbarrierArray:
 
     @property
     def name(self) -> str:
-        """Symbol of the mbarriers, if they are static shared variables."""
+        """Symbol of the mbarrier array, if the kernel's shared allocations are static variables."""
         return self.region.name
 
     @property

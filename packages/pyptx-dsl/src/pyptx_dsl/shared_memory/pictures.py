@@ -30,7 +30,7 @@ def draw(tile: SharedTile) -> str:
 
 
 def _row(tile: SharedTile, row: int) -> list[int]:
-    """Return the indices of a row's 16-byte chunks in memory order; a swizzle is its own inverse."""
+    """Return the indices of a row's 16-byte chunks in memory order; applying a swizzle twice undoes it."""
     chunks = range(tile.box_row_bytes // _CHUNK)
     if tile.swizzle is None:
         return list(chunks)

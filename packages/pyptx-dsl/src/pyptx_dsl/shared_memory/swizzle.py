@@ -44,7 +44,7 @@ SWIZZLES = {
 
 
 def find_swizzle(name: str | None) -> Swizzle | None:
-    """Return the Swizzle named `name`; None for None or `"none"`."""
+    """Return the Swizzle named `name`; None if `name` is None or `"none"`."""
     if name is None or str(name).lower() == "none":
         return None
     found = SWIZZLES.get(name)

@@ -40,7 +40,7 @@ def stubs(argv: Sequence[str]) -> int:
 
 
 def _chosen(parser: argparse.ArgumentParser, package: str | None) -> dict[str, str]:
-    """Return stub texts by module: `package`'s stub, or the core's and any stub that differs from the installed one."""
+    """Return stub texts by module: `package`'s stub, or pyptx-dsl's and all stubs that differ from installed stubs."""
     from pyptx_ir.plugins.manager import manager
 
     texts = write_stubs(by_stub(manager().instructions_by_package()))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Words = tuple[str, ...]
 
 CORE = "pyptx_dsl.instructions.instruction_set"
-"""Module name of the stub for the core's instructions, and for plugins outside any package."""
+"""Module name of the type stub for the instructions of pyptx-dsl and pyptx-ir, and of plugins outside any package."""
 
 _OF_CORE = frozenset(("", "pyptx_dsl", "pyptx_ir"))
 _ORDER = {home.module: number for number, home in enumerate(HOMES)}
@@ -32,9 +32,9 @@ _ORDER = {home.module: number for number, home in enumerate(HOMES)}
 class StubContents:
     """Instructions and classes of one type stub.
 
-    `rows` are the instruction table rows of the stub, `known` also those of earlier stubs. `root` is the start state of
-    its opcodes; `entries` are the opcode prefixes at which its first classes begin. `imported` maps the identity of a
-    state to the longer prefixes, by module, whose classes are in other stubs.
+    `rows` are the instruction table rows of the stub, `known` also those of earlier stubs. `root` is the automaton's
+    start state; `entries` are the opcode prefixes at which classes of other stubs continue in this stub. `imported`
+    maps the `id` of a state to the longer prefixes, by module, whose classes are in other stubs.
     """
 
     module: str
@@ -63,7 +63,7 @@ def file_of(module: str) -> Path:
 
 
 def by_stub(rows: Mapping[str, Iterable[InstructionRow]]) -> dict[str, tuple[InstructionRow, ...]]:
-    """Return instruction rows by stub: the core's stub, then this project's packages, then third parties."""
+    """Return instruction table rows by stub: pyptx-dsl's, then those of this project's packages, then third parties."""
     found: dict[str, tuple[InstructionRow, ...]] = {CORE: ()}
     for package in sorted(rows, key=lambda name: (_ORDER.get(name, len(_ORDER)), name)):
         module = stub_of(package)
@@ -88,9 +88,9 @@ def parts(rows: Mapping[str, tuple[InstructionRow, ...]]) -> Iterator[StubConten
 def _settled(
     rows: Mapping[str, tuple[InstructionRow, ...]],
 ) -> tuple[Mapping[str, tuple[InstructionRow, ...]], Mapping[str, State]]:
-    """Return table rows and start states by stub; rows are moved so that no method has overloads in two stubs.
+    """Return instruction table rows and automaton start states by stub; no method has overloads in two stubs.
 
-    A form whose opcode ends at a class of an earlier stub is moved to that stub: overloads of a method must be in one
+    A row whose opcode ends at a class of an earlier stub is moved to that stub: overloads of a method must be in one
     file.
     """
     roots = {module: spellings(own) for module, own in rows.items()}
@@ -120,7 +120,7 @@ def _words_behind(states: Mapping[str, State]) -> list[str]:
 
 
 def _ending_elsewhere(roots: Mapping[str, State]) -> Iterator[tuple[InstructionRow, str]]:
-    """Yield each table row with an opcode that ends at a class of an earlier stub, and that stub's module."""
+    """Yield each instruction table row whose opcode ends at a class of an earlier stub, and that stub's module."""
     for _, states in _meetings(roots):
         owner, *others = states
         for module in others:
@@ -128,7 +128,7 @@ def _ending_elsewhere(roots: Mapping[str, State]) -> Iterator[tuple[InstructionR
 
 
 def _borders(roots: Mapping[str, State]) -> Iterator[tuple[Words, str, str]]:
-    """Yield each opcode prefix whose last token leads from a class of one stub to another stub, with both modules."""
+    """Yield each opcode prefix at which another stub continues a class of one stub, with the modules of both."""
     for words, states in _meetings(roots):
         owner = next(iter(states))
         for word in _words_behind(states):
@@ -143,9 +143,10 @@ def _split(
     imported: dict[int, Mapping[str, tuple[Words, ...]]],
     words: Words = (),
 ) -> State:
-    """Return the state with a separate class for each opcode prefix that other stubs continue; update `imported`.
+    """Return an automaton state with a class of its own for each opcode prefix that other stubs continue.
 
-    The classes thus depend on the next token in other stubs, not on the tokens after it.
+    The classes thus depend on the next token in other stubs, not on the tokens after it. The longer prefixes in other
+    stubs are added to `imported`.
     """
     inside = [longer for longer in behind if longer[: len(words)] == words]
     if not inside:

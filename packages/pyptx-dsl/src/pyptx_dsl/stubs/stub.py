@@ -59,14 +59,14 @@ _RESULTS = frozenset(("Reg | TwoResults", "Reg | NoResult"))
 
 @dataclass(frozen=True, slots=True)
 class Stub:
-    """Lookup tables of one stub: instruction summaries, class names of states, and imports of the states' classes."""
+    """Lookup tables of one type stub: instruction summaries, class names of automaton states, and class imports."""
 
     summaries: Mapping[str, str]
     classes: Mapping[int, str]
     imported: Mapping[int, Mapping[str, tuple[Words, ...]]]
 
     def class_of(self, state: State) -> str:
-        """Return the class name of an automaton state."""
+        """Return the stub's class name for an automaton state."""
         return self.classes[id(state)]
 
 
@@ -87,7 +87,7 @@ def _text(part: StubContents) -> str:
 
 
 def _imports(classes: str) -> Iterator[str]:
-    """Yield the import lines for the names in the method signatures of these classes."""
+    """Yield the import lines for the names in the method signatures of `classes`, the text of a stub's classes."""
     used = set(re.findall(r"\w+", " ".join(re.findall(r"^    (?:def .*|@.*)$", classes, re.MULTILINE))))
     for module, names in IMPORTS.items():
         if used.intersection(names):
@@ -120,11 +120,11 @@ def _states(roots: Iterable[State]) -> Iterator[State]:
 
 
 def _class_names(roots: Mapping[Words, State]) -> dict[int, str]:
-    """Return the name of each state's class, by the state's identity: the words of its first prefix, `Mad_lo`.
+    """Return `id` of an automaton state -> name of its stub class: the tokens of its first opcode prefix, `Mad_lo`.
 
-    If several words lead from one state to the same state, the slot that they fill replaces them, as in the manual's
-    syntax line: `Fma_rnd_ftz`. A long name is reduced to the instruction's name and the last word. Repeated names are
-    numbered.
+    If several tokens lead from one state to the same state, their modifier slot replaces them, as in the manual's
+    syntax line: `Fma_rnd_ftz`. A long name is reduced to the instruction's name and the last token. Repeated names
+    are numbered.
     """
     names: dict[int, str] = {}
     taken: set[str] = set()
@@ -190,7 +190,7 @@ def _class(stub: Stub, state: State) -> Iterator[str]:
 def _calls(stub: Stub, state: State, name: str = "__call__") -> Iterator[str]:
     """Yield the stub lines of the method for an instruction, with overloads if its forms differ in their operands."""
     ways = signatures(state.accepted)
-    # A register is also valid as an address or a value, so the return type cannot depend on the operand's kind.
+    # A register is also valid as an address or a value, so a method's return type cannot depend on the operand.
     alike = len(ways) > 1 and any("Name" in (way[0].type, *WIDER.get(way[0].type, ())) for way in ways if way)
     ways = ways if alike else tuple(one for way in ways for one in _by_result(way))
     text = _documentation_of_forms(stub, _accepted(state), SHOWN_AT_WORD)
@@ -212,7 +212,7 @@ def _parameters(way: Signature) -> str:
 
 
 def _by_result(way: Signature) -> Iterator[Signature]:
-    """Yield the signature with a register destination, which the call returns, and the one for other destinations."""
+    """Yield two signatures: with a register destination, which the call returns, and with any other destination."""
     if way and way[0].type in _RESULTS:
         yield from ((replace(way[0], type=kind), *way[1:]) for kind in way[0].type.split(" | "))
     else:

@@ -26,14 +26,14 @@ class Bank:
     __slots__ = ("count", "free", "prefix", "register")
 
     def __init__(self, prefix: str, register: str) -> None:
-        """Start a group without registers; `register` is the type in its `.reg` declaration."""
+        """Start a register group without registers; `register` is the type in its `.reg` declaration."""
         self.prefix = prefix
         self.register = register
         self.count = 0
         self.free: set[int] = set()
 
     def take(self) -> str:
-        """Add a register with the next number to the group and return its name."""
+        """Add a register with the next number to the register group and return its name."""
         name = f"{self.prefix}{self.count}"
         self.count += 1
         return name
@@ -163,7 +163,7 @@ class Banks:
         bank.claim(number)
 
     def _refuse_overlap(self, prefix: str) -> None:
-        """Raise DuplicateNameError for a group that would redeclare a register with a user's name."""
+        """Raise DuplicateNameError for a register group that would redeclare a register that the user named."""
         for name in self._names:
             if name.startswith(prefix) and name[len(prefix) :].isdecimal():
                 raise DuplicateNameError(

@@ -34,7 +34,7 @@ class AcceptedForm:
     __slots__ = ("inside", "limits")
 
     def __init__(self, limits: Choices) -> None:
-        """Store the limits of the form's constants; no constants are checked yet."""
+        """Store the limits of the instruction form's constants; no constants are checked yet."""
         self.limits = limits
         self.inside: set[str] = set()
 
@@ -53,7 +53,7 @@ def _accepted(_target: str, _version: tuple[int, int]) -> Forms:
 
 
 class Declared(dict[str, "str | None"]):
-    """Name -> kind, for the registers, variables and parameters of a trace; `around` has the names of its module.
+    """PTX name -> register type or state space, for the names of a trace; `around` has the names of its module.
 
     Use `declared[name]`: None is an unknown name. Modules can have many functions, and a copy of the names in each
     would take quadratic time.
@@ -62,14 +62,14 @@ class Declared(dict[str, "str | None"]):
     __slots__ = ("around", "banks")
 
     def __init__(self) -> None:
-        """Start without names, and without a module's names."""
+        """Start an empty map, without the names of a module."""
         super().__init__()
         self.around: Mapping[str, str] = {}
         self.banks: list[tuple[NumberedNames, str]] = []
-        """Register groups whose names are not stored individually, and their kinds; innermost last."""
+        """Register groups whose names are not stored individually, and their register types; innermost scope last."""
 
     def __missing__(self, name: str) -> str | None:
-        """Return the kind of a name that is in a large register group or in `around`; None for an unknown name."""
+        """Return the register type or state space of a name in `banks` or `around`; None for an unknown name."""
         for names, kind in reversed(self.banks):
             if name in names:
                 return kind
@@ -77,8 +77,9 @@ class Declared(dict[str, "str | None"]):
 
 
 class Checker:
-    """Checks the instructions of one trace. `declared` has the kind of each name, for `pyptx_ir.isa.shapes.shape_of`.
+    """Checks the instructions of one trace.
 
+    `declared` maps each PTX name to its kind (register type or state space), for `pyptx_ir.isa.shapes.shape_of`.
     Traces for the same target and version may share `forms`, the accepted forms.
     """
 
@@ -153,7 +154,7 @@ def unchecked(_: Instruction) -> None:
 
 
 def _vector_key(vector: Vector, declared: Callable[[str], str | None]) -> tuple[object, ...]:
-    """Return the kind of each element of a vector; for a register its type or, if undeclared, its name."""
+    """Return the operand kind of each vector element; for a register its type or, if undeclared, its name."""
     return tuple(
         [
             declared(each.name) or each.name if type(each) is Register else shape_of(each, declared)

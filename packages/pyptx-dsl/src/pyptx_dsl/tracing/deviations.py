@@ -12,7 +12,7 @@ from pyptx_ir.values import Value, value
 
 @value
 class Deviation(Value):
-    """Formatting of a statement: its `leading_trivia`, its source text `spelling`; None is the usual formatting."""
+    """Formatting of a statement: `leading_trivia` and source text `spelling`, each None if formatted as usual."""
 
     leading_trivia: str | None = None
     spelling: str | None = None

@@ -85,7 +85,11 @@ def _escapes_of(code: CodeType) -> Iterator[ast.stmt]:
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """Position of statements: in a `ptx` block; in one inside the innermost Python loop; whether statements follow."""
+    """Position of a list of statements in a function.
+
+    `in_block`: in a `with` block of `ptx`; `in_block_of_loop`: that block is inside the innermost Python loop.
+    `followed`: statements run after the list; `followed_in_loop`: and they are in the body of that loop.
+    """
 
     in_block: bool = False
     in_block_of_loop: bool = False

@@ -117,7 +117,7 @@ def _statements(
 def _expanded(
     scope: Scope, places: Places, sites: list[Site | None], table: LineTable | None
 ) -> Iterator[nodes.Statement]:
-    """Yield a `{ }` scope's statements, OffsetSlots and inner scopes expanded; append code positions to `sites`."""
+    """Yield a `{ }` scope's statements, OffsetSlots and inner scopes expanded; append the Site of each to `sites`."""
     for node, site in zip(scope.nodes, scope.sites, strict=True):
         if node.__class__ not in _COMPOSED and table is None and not places:
             sites.append(site)

@@ -50,7 +50,7 @@ class LabelNames:
 
 
 def label_names(scheme: object, function: int) -> LabelNames | None:
-    """Return the LabelNames of a function for a pattern such as `$L__BB{function}_{block}`; None for None.
+    """Return the LabelNames of a function for a pattern such as `$L__BB{function}_{block}`; None without a pattern.
 
     Raises OperandError for a pattern that has neither `{block}` nor `{label}`, or both.
     """

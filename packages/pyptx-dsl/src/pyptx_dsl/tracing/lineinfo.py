@@ -27,7 +27,7 @@ class LineTable:
     __slots__ = ("_files", "_frames", "_functions", "_last", "_recorder", "_size")
 
     def __init__(self, recorder: Recorder) -> None:
-        """Start without files and functions."""
+        """Start a line table without files and functions."""
         self._recorder = recorder
         self._files: dict[str, int] = {}
         self._functions: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Names of one trace and their kinds for the checker, scope by scope.
+"""Names of one trace, scope by scope, with their register types and state spaces for the instruction checker.
 
 A `{ … }` of PTX is a scope: its declarations may reuse an outer name, and are visible up to its closing brace.
 Declarations at the start of the body or before the entry are visible everywhere, so no scope may use their names.
@@ -31,22 +31,22 @@ class Hiding:
     __slots__ = ("_help", "_register", "_why")
 
     def __init__(self, register: str, why: str, help: str) -> None:
-        """Store the register's name, the reason and the hint for the error."""
+        """Store the register's name, and the reason and the hint for the HiddenRegisterError."""
         self._register = register
         self._why = why
         self._help = help
 
     @property
     def name(self) -> str:
-        """Raise HiddenRegisterError; the check for a register of another trace reads this attribute."""
+        """Raise HiddenRegisterError: the check for registers of other traces reads the trace's name."""
         raise HiddenRegisterError(f"register {self._register} {self._why}", help=self._help)
 
 
 class NameScope:
     """Names that one `{ … }` declares, and the registers with these names.
 
-    `hidden` maps each name to its kind in the outer scopes, None if undeclared there. `covered` are the outer registers
-    whose names this scope redeclares, with their traces.
+    `hidden` maps each name to its register type or state space in the outer scopes, None if undeclared there. `covered`
+    are the outer registers whose names this scope redeclares, with their traces.
     """
 
     __slots__ = ("_held", "banks", "covered", "hidden", "taken")
@@ -117,7 +117,7 @@ def _of_large(array: RegArray, names: Collection[str] | None) -> list[Handle | R
 
 
 def _has_name(register: Handle | RegArray, names: Collection[str]) -> bool:
-    """Return whether one of these names is the name of the register, or of a register in the array."""
+    """Return whether `names` has the name of the register, or of a register in the register array."""
     if isinstance(register, Handle):
         return register.raw_name in names
     own = numbered(register.base, register.count)
@@ -125,12 +125,12 @@ def _has_name(register: Handle | RegArray, names: Collection[str]) -> bool:
 
 
 class Names:
-    """Names of a trace: variables, parameters, labels, and registers that a `.reg` at its position declares."""
+    """Names of a trace: variables, parameters, labels, and registers that an explicit `.reg` declares."""
 
     __slots__ = ("_banks", "_declared", "_hints", "_kernel", "_scopes", "_taken", "labels", "scheme", "unnamed_labels")
 
     def __init__(self, kernel: str, declared: Declared) -> None:
-        """Start with the name of the entry function; `declared` is the checker's map of names to kinds."""
+        """Start with the name of the entry function; `declared` is the checker's dict of declared names."""
         self.labels: set[str] = set()
         self.scheme: LabelNames | None = None
         """Pattern by which unnamed labels are renamed when the trace ends; None keeps their generated names."""
@@ -145,7 +145,7 @@ class Names:
         self._scopes = [NameScope()]
 
     def surround(self, declared: Mapping[str, str]) -> None:
-        """Set the names of the enclosing module: the trace may redeclare them; generated names differ from them."""
+        """Set the names of the enclosing module, which the trace may redeclare, but never uses for generated names."""
         self._declared.around = declared
 
     def claim(self, name: str, kind: str = "") -> None:
@@ -156,7 +156,7 @@ class Names:
             self._declared[name] = kind
 
     def refuse(self, name: str) -> None:
-        """Raise DuplicateNameError for a name that a `{ }` scope uses."""
+        """Raise DuplicateNameError for a name that a `{ }` scope of the trace uses."""
         if self.has(name):
             raise self._duplicate(name)
 
@@ -306,7 +306,7 @@ def variable_kind(node: Variable) -> str:
 
 
 def register_kinds(node: RegisterDeclaration) -> Iterator[tuple[Sequence[str], str]]:
-    """Yield the names of a `.reg` with their kinds for the checker; vector registers have components."""
+    """Yield the names of a `.reg`, and of vector components, with their register types for the instruction checker."""
     for names in declared_names(node.names):
         if node.vector is None:
             yield names, node.type

@@ -22,7 +22,7 @@ class Origins(Mapping[int, "tuple[Frame, ...]"]):
     """Line number of a PTX text (from 1) -> user's Python frames, innermost first, computed on access."""
 
     def __init__(self, find: Callable[[], dict[int, Site]], recorder: Recorder) -> None:
-        """Store the function that returns the code position (Site) of each line, and the recorder of these Sites."""
+        """Store the function that returns the code position (Site) of a PTX line, and the recorder of the Sites."""
         self._find = find
         self._recorder = recorder
         self._known: dict[Site, tuple[Frame, ...]] = {}
@@ -32,7 +32,7 @@ class Origins(Mapping[int, "tuple[Frame, ...]"]):
         return self._find()
 
     def __getitem__(self, line: int) -> tuple[Frame, ...]:
-        """Return the Python frames that emitted a line; raise KeyError for a line without user code."""
+        """Return the Python frames that emitted a PTX line; raise KeyError for a line that no user code emitted."""
         site = self._sites[line]
         frames = self._known.get(site)
         if frames is None:

@@ -24,18 +24,18 @@ class StatementChecker:
     __slots__ = ("_head", "_rules")
 
     def __init__(self, *head: nodes.Statement) -> None:
-        """Store the statements of the module's head; the rules are loaded at first use."""
+        """Store the first statements of a module, such as `.target`; the rules are loaded at first use."""
         self._head = head
         self._rules: OneByOne | None = None
 
     def below(self, node: nodes.Statement) -> StatementChecker:
-        """Return a checker with `node` appended to the head; raise DirectiveError if `node` is invalid there."""
+        """Return a checker whose module head also has `node`; raise DirectiveError if `node` is invalid there."""
         head = (*self._head, node)
         _refuse(_fault_of_head(head))
         return StatementChecker(*head)
 
     def rules(self) -> OneByOne:
-        """Return the rules of `pyptx check` for modules with this head."""
+        """Return the rules of `pyptx check` for modules that start with these statements, such as `.target`."""
         if self._rules is None:
             from pyptx_ir.isa.modules.one_by_one import OneByOne
 
@@ -53,7 +53,7 @@ class StatementChecker:
 
 @until_plugins_change(maxsize=1 << 10)
 def _fault_of_head(head: tuple[nodes.Statement, ...]) -> Finding | None:
-    """Return the first error in a module's head; cached because most modules of a process have the same head."""
+    """Return the first error in a module's head, such as `.target`; cached, because most modules have equal heads."""
     from pyptx_ir.isa.modules.one_by_one import OneByOne
 
     return OneByOne(head).of_head()

@@ -66,16 +66,16 @@ class Trace:
         self.memories = Memories()
         self.offsets: dict[str, OffsetSlot] = {}
         self.checker = Checker(target, version, forms)
-        self.declarations: StatementChecker | None = None  # set by a module, else created at the first variable
+        self.declarations: StatementChecker | None = None  # checker of declarations; the first variable may create it
         self.names = Names(name, self.checker.declared)
         self.globals: list[nodes.Statement] = []
-        self.descriptors: dict[tuple[str, str], Reg] = {}  # (tensor name, kind of descriptor) -> register
+        self.descriptors: dict[tuple[str, str], Reg] = {}  # (tensor name, descriptor kind) -> register with its address
         self.parameter_types: Mapping[str, PtxType | None] = {}  # parameter name -> type; None for an array
         self.faults: list[TraceError] = []
         """Errors found where Python cannot raise, as in a closing generator; the trace's end raises the first one."""
         self.tma_slots = "value"
         self.unopened: dict[int, tuple[str, Site]] = {}
-        """Number from `promise` -> a block that no `with` has entered yet, such as a bare `ptx.if_(p)`."""
+        """Number that `promise` returned -> name and Site of a block (`ptx.if_(p)`) that no `with` has entered yet."""
         self.notes: dict[object, object] = {}
         """Key of a module of `ptx` -> its state during this trace, such as the `if_` chain that `else_` continues."""
         self.label_count = 0
@@ -141,7 +141,7 @@ class Trace:
         self._record(_placed(node, leading_trivia), sys._getframe(1))  # noqa: SLF001  as above
 
     def offset(self, operation: str, words: tuple[str, ...], terms: tuple[Term, ...], dtype: PtxType) -> Reg:
-        """Append an OffsetSlot and return its narrow register; its instructions are chosen when the trace ends."""
+        """Append an OffsetSlot, expanded to instructions when the trace ends; return its register of type `dtype`."""
         register = self.fresh(dtype)
         slot = OffsetSlot(operation, register, words, terms, self.leading_trivia, labels=self.label_count)
         register.slot = slot
@@ -150,7 +150,7 @@ class Trace:
         return register
 
     def promise(self, what: str) -> int:
-        """Record a block that a `with` must enter; return its key in `unopened`, which entering it removes."""
+        """Record a block that a `with` must enter; return its key in `unopened`. Entering the block removes the key."""
         self._promises += 1
         self.unopened[self._promises] = (what, self.recorder.capture(sys._getframe(1)))  # noqa: SLF001  as above
         return self._promises
@@ -203,7 +203,7 @@ class Trace:
         return self._next.take()
 
     def _guard(self, guard: object) -> nodes.Guard:
-        if type(guard) is Reg and guard.trace is self and guard.dtype.kind == "pred":  # fast path for the usual guard
+        if type(guard) is Reg and guard.trace is self and guard.dtype.kind == "pred":
             return _plain_guard(guard.raw_name)
         if isinstance(guard, Handle) and guard.dtype.kind != "pred":
             raise RegisterTypeError(
@@ -223,7 +223,7 @@ class Trace:
     # --- offsets ------------------------------------------------------------------------------------
 
     def mention(self, operand: tree.Operand) -> None:
-        """Record that an operand reads the narrow registers of the offsets (OffsetSlot) in it."""
+        """Record that an operand reads the 16- or 32-bit registers of the offsets (OffsetSlot) in it."""
         if not self.offsets:
             return
         for name in register_names(operand):
@@ -397,4 +397,4 @@ def tracing(trace: Trace) -> Generator[Trace]:
     finally:
         ACTIVE.reset(token)
         trace.close()
-        trace.recorder.root = outside  # usually None; a frame would keep its variables alive
+        trace.recorder.root = outside  # restored, usually to None: a frame would keep its variables alive

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 Pairs: TypeAlias = "list[tuple[int, int]]"
 _Row: TypeAlias = "list[tuple[int, int]]"
 
-# Maximum steps of the search for a shortest edit script: a number per entry, plus a constant.
+# Maximum steps of the search for a shortest edit script: a number per entry of both sequences, plus a constant.
 _STEPS_AN_ENTRY: Final = 4
 _STEPS: Final = 20_000
 _DEEPEST: Final = 8  # maximum recursion depth of splitting the sequences
-_WIDTHS: Final = (1, 8)  # entries per window; a window that occurs once on both sides splits both
+_WIDTHS: Final = (1, 8)  # consecutive entries that split both sequences if they occur once in each
 _LOOKAHEAD: Final = 64  # entries of the second sequence in which the greedy match searches
 
 

@@ -67,6 +67,6 @@ def _modules(tree: Module) -> Iterator[tuple[int, tuple[Statement, ...]]]:
 
 
 def _taken_apart(tokens: Tokens) -> tuple[list[Shape], list[Kinds]]:
-    """Split the keys of `Tokens`: return the statement shapes, and the declaration kinds of the names in each shape."""
+    """Return, from the keys of `Tokens`, each statement shape, and the declaration kinds of the names in the shape."""
     both = [cast("tuple[Shape, Kinds]", one) for one in tokens]
     return [shape for shape, _ in both], [kinds for _, kinds in both]

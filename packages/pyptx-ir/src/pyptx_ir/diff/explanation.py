@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyptx_ir.diff.renaming import Bijection
     from pyptx_ir.diff.scopes import Declarations
 
-_Name: TypeAlias = int | tuple[str]  # a name: the number of its declaration, or (name,) if undeclared
+_Name: TypeAlias = int | tuple[str]  # number of a name's declaration, or (name,) if undeclared
 
 
 _NONE: Final = "none"
@@ -49,7 +49,10 @@ class ChangeReasons(NamedTuple):
         return mine.token == other.token and agrees(mine, other, self.renaming) and not self._public(mine, other)
 
     def reasons(self, mine: DiffItem, other: DiffItem, function: str) -> tuple[str, ...]:
-        """Return why two statements differ, with names of the second module's `function`; empty if texts show it."""
+        """Return why two statements differ, with names of the second module's `function`.
+
+        Empty for statements other than instructions whose texts differ in more than names.
+        """
         first, second = mine.node, other.node
         if isinstance(first, Instruction) and isinstance(second, Instruction):
             return tuple(self._of_instructions(mine, other, first, second, function))

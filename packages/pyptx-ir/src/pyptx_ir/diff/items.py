@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Node: TypeAlias = Statement | Parameter | HeaderDirective
 
 
-Kinds: TypeAlias = "tuple[str | tuple[str], ...]"  # per name: kind of its declaration, or (name,) if undeclared
+Kinds: TypeAlias = "tuple[str | tuple[str], ...]"  # kind of declaration per name in a statement; (name,) if undeclared
 
 
 class DiffItem(NamedTuple):
@@ -63,7 +63,7 @@ class Tokens(dict["Hashable", int]):
     __slots__ = ()
 
     def __missing__(self, shape: Hashable) -> int:
-        """Assign the next free number to a statement shape that has none, and return the number."""
+        """Assign the next free number (token) to a new statement shape, and return the number."""
         number = self[shape] = len(self)
         return number
 

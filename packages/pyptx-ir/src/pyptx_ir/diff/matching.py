@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 BodyPair: TypeAlias = tuple[Body | None, Body | None]
 _Pairs: TypeAlias = "list[tuple[Body, Body]]"
 
-_LEAST: Final = 0.5  # minimum share of equal items in the larger function, for functions with different names
+# Minimum fraction of the larger function's statements that must be equal to pair functions with different names.
+_LEAST: Final = 0.5
 _MOST_TRIED: Final = 4096  # maximum number of pairs of functions compared for similarity
 
 

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 ONLY_FIRST = "A:"
 """Prefix of a name of the first module without a counterpart, if the second uses the name for another declaration."""
-_NAME = re.compile(r'"(?:[^"\\]|\\.)*"|(?<![\w$%.])[%$\w]+', re.ASCII)  # a string (never renamed), or a name
+# A string literal, in which nothing is renamed, or a name.
+_NAME = re.compile(r'"(?:[^"\\]|\\.)*"|(?<![\w$%.])[%$\w]+', re.ASCII)
 
 
 class Naming:

@@ -227,7 +227,7 @@ class Reader:
         self._body.items.append(self._item(shape, names, node, self._at))
 
     def _item(self, shape: Shape, names: list[str], node: Node, at: int) -> DiffItem:
-        """Return a statement as an item with resolved names. An undeclared name becomes part of its shape."""
+        """Return a statement as a `DiffItem` with resolved names. An undeclared name becomes part of its shape."""
         scope, declarations = self._scope, self._declarations
         numbers: list[int] = []
         kinds: list[str | tuple[str]] = []

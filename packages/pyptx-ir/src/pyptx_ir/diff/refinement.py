@@ -24,8 +24,9 @@ def _word(item: DiffItem) -> str:
     return node.opcode[0] if isinstance(node, Instruction) else node.__class__.__name__
 
 
-# Strictest key first. Statements paired by the second key differ in names, by the third also in literals, by the last
-# three in the operation. Each key applies only to the statements that the previous keys left unpaired.
+# Alignment keys, the strictest first. Statements paired by the second key differ in names, by the third also in
+# literals, by the last three in the operation. Each key applies only to the statements that the previous keys left
+# unpaired.
 _KEYS: tuple[_Key, ...] = (
     lambda item, names, _: (item.token, names),
     lambda item, _, __: item.token,
@@ -63,5 +64,5 @@ def refined(left: list[DiffItem], right: list[DiffItem], renaming: Mapping[int, 
 
 
 def _renamed(item: DiffItem, renaming: Mapping[int, int]) -> tuple[int, ...]:
-    """Return a statement's declaration numbers in the second module; negative for names without a counterpart."""
+    """Return the second module's declaration numbers for the names in `item`; negative for an unpaired name."""
     return tuple([renaming.get(name, -1 - name) for name in item.names])

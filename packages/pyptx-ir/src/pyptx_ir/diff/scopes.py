@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
 _DIGITS: Final = "0123456789"
-_MOST_DIGITS: Final = 18  # a name with more trailing digits is not numbered
+_MOST_DIGITS: Final = 18  # maximum number of trailing digits of a numbered name such as `%r12`
 
 
 class Declaration(NamedTuple):

@@ -1,4 +1,4 @@
-"""Shape of a statement other than an instruction, one case per kind."""
+"""Shape (content without names) of a statement other than an instruction: one case per class of statement."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _RANGE = re.compile(r"(.+)<([0-9]+)>")
 
 
 def statement_shape(node: Statement, names: list[str]) -> Shape:
-    """Return a statement's shape and append its names; not for instructions, variables and functions."""
+    """Return a statement's shape without names; append the names. Not for instructions, variables and functions."""
     match node:
         case Label(name):
             names.append(name)
@@ -66,12 +66,12 @@ def _targets(target: str) -> Iterable[str]:
 
 
 def function_shape(node: Function, names: list[str]) -> Shape:
-    """Return the shape of a function without its name, parameters, directives and body."""
+    """Return the part of a function's shape that does not depend on its name, parameters, directives and body."""
     return (node.kind, node.linking, node.body is None, *(_attribute(one, names) for one in node.attributes))
 
 
 def parameter_shape(node: Parameter, names: list[str]) -> Shape:
-    """Return the shape of a parameter without its name."""
+    """Return a hashable value that is equal for parameters that differ only in names; append these names."""
     pointer = None if node.pointer is None else (node.pointer.space, node.pointer.alignment)
     return (
         *(node.space, node.type, node.vector, node.alignment, pointer),
@@ -81,12 +81,12 @@ def parameter_shape(node: Parameter, names: list[str]) -> Shape:
 
 
 def directive_shape(node: HeaderDirective, names: list[str]) -> Shape:
-    """Return the shape of a directive in a function's header."""
+    """Return a hashable value that is equal for header directives that differ only in names; append these names."""
     return (node.name, *_arguments(node.arguments, names))
 
 
 def variable_shape(node: Variable, one: Declarator, names: list[str]) -> Shape:
-    """Return the shape of one declarator of a variable declaration, without the name."""
+    """Return a hashable value that is equal for variables that differ only in names; append names in initializers."""
     return (
         *("variable", node.space, node.type, node.linking, node.alignment, node.vector, one.count),
         tuple([_attribute(each, names) for each in node.attributes]),

@@ -1,4 +1,4 @@
-"""Distribution of a matrix over the lanes of a warp. Manual: "Matrix Fragments for mma.m16n8k16 …" and similar.
+"""Distribution of a matrix over the lanes of a warp. Manual: "Matrix Fragments for mma.m16n8k16".
 
 The eight rows of a tile go to eight groups of four lanes, one row per group. Each of the four lanes holds consecutive
 elements of the row. A lane's elements continue with the tiles below, then with the tiles to the right.

@@ -134,7 +134,7 @@ class Fragment:
 
 
 def _sum(lane: N, weights: tuple[int, ...], start: int) -> N:
-    """Return `start` plus the weights of the set bits of `lane`, with one term per run of consecutive bits."""
+    """Return `start` plus `weights[i]` for each set bit i of `lane`, with one term per run of consecutive bits."""
     total: N | None = None
     for low, high in _runs(weights):
         term = lane >> low if low else lane
@@ -150,7 +150,7 @@ def _sum(lane: N, weights: tuple[int, ...], start: int) -> N:
 
 @cache
 def _runs(weights: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
-    """Return the half-open ranges of bits whose weights double from each bit to the next."""
+    """Return the half-open ranges of bit indices i in which `weights[i + 1]` is twice `weights[i]`."""
     runs: list[tuple[int, int]] = []
     for bit, weight in enumerate(weights):
         if not weight:

@@ -1,4 +1,4 @@
-"""Fragments of warp-level MMA. Manual: "Matrix Fragments for mma.m8n8k4 …" to "… mma.m16n8k256"."""
+"""Fragments of warp-level MMA. Manual: the sections "Matrix Fragments for mma", m8n8k4 to m16n8k256."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _quad_pairs(operand: Operand, element: str, layout: str) -> Fragment:
 
 _TILE_ROWS: Final = 16
 _TILE_COLUMNS: Final = 8
-_WMMA_F16_ELEMENTS: Final = 4  # index bits in f16 operands A and B: 16 elements per lane, some of them copies
+_WMMA_F16_ELEMENTS: Final = 4  # bits of an element's index in f16 A or B: 16 elements a lane, some are copies
 _WMMA_TRANSPOSED: Final[dict[Operand, Operand]] = {"a": "b", "b": "a", "c": "c", "d": "d"}
 
 

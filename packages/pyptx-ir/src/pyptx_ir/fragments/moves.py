@@ -1,6 +1,7 @@
 """Fragments of matrices that move between shared memory and registers.
 
-Manual: "Warp-level matrix load instruction: ldmatrix", "… store instruction: stmatrix", "… transpose: movmatrix".
+Manual: "Warp-level matrix load instruction: ldmatrix", "Warp-level matrix store instruction: stmatrix", "Warp-level
+matrix transpose instruction: movmatrix".
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Fragments of MMA with sparse A. Manual: "Sparse matrix storage", "… fragments … with sparse matrix A".
+"""Fragments of MMA with sparse A. Manual: "Sparse matrix storage", and fragments "with sparse matrix A".
 
 Only the nonzero half of the elements of A is stored. The metadata contains their positions in 2-bit fields. Some of the
 four lanes of a group hold the metadata; the instruction's sparsity selector chooses these lanes.

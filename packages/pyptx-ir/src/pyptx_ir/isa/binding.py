@@ -1,4 +1,4 @@
-"""An instruction bound to its row of the table: its modifiers by slot, its operands by name.
+"""An instruction bound to its row of the instruction table: its modifiers by slot, its operands by name.
 
 Code that needs the role of a modifier or operand uses this instead of parsing the opcode.
 """
@@ -54,7 +54,7 @@ class Bound(Value):
         return tuple([word for word in self.words.values() if word in SPACES])
 
     def word(self, slot: str) -> str:
-        """Return the modifier that fills a slot of the row, or an empty string."""
+        """Return the modifier that fills a slot of the instruction row, or an empty string."""
         return self.words.get(slot, "")
 
     def type_of(self, operand: str) -> str:
@@ -62,13 +62,13 @@ class Bound(Value):
         return next(iter(self.types[operand] or ()), "")
 
     def length(self, slot: str) -> int:
-        """Return the number that the row assigns to a slot's modifier, such as a vector's number of elements."""
+        """Return the number that the instruction row assigns to a slot's modifier, such as a vector's length."""
         choices, numbers = dict(self.row.slots)[slot], dict(self.row.lengths)[slot]
         return numbers[choices.index(self.words[slot])]
 
 
 def bound(instruction: Instruction, declared: Callable[[str], str | None], address_size: int = 64) -> Bound | None:
-    """Return an instruction bound to the first matching row, for any target; None if no row matches.
+    """Return an instruction bound to the first matching instruction row, for any target; None if none matches.
 
     `declared` is as in `pyptx_ir.isa.shapes.shape_of`.
     """
@@ -100,7 +100,7 @@ def _form(opcode: tuple[str, ...], shapes: tuple[Shape, ...], address_size: int)
 
 
 def _read(pattern: Pattern, words: Mapping[str, str], count: int) -> _Form:
-    """Return the properties of instructions of this row with these modifiers and `count` operands."""
+    """Return the shared properties of instructions of one instruction row with these modifiers and `count` operands."""
     standing = placed([place for place in pattern.places if place.stands(words)], count)
     places = {place.name: place for place in standing}
     written = frozenset(name for name, place in places.items() if place.written)

@@ -1,4 +1,4 @@
-"""Check one instruction against the table: modifiers, operands, constants, target and version.
+"""Check one instruction against the instruction table: modifiers, operands, constants, target and version.
 
 Apart from the values of constants, the result depends only on the opcode and the operand shapes, by which it is
 cached. `pyptx_ir.isa.modules` checks whole files.
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Instruction
     from pyptx_ir.syntax.operands import Operand
 
-# PTX version that the table describes; a module of a later version may use forms that the table lacks.
+# PTX version that the instruction table describes; a module of a later version may use forms that the table lacks.
 TABLE_VERSION = (9, 5)
 
 # Matching takes more than quadratic time in the number of modifiers; the longest opcodes in tests/oracle/forms have 17.
@@ -85,7 +85,8 @@ def check_instruction(
 ) -> None:
     """Raise InstructionError if `instruction` is not legal PTX for `target` and `version`.
 
-    An instruction that is not in the table passes; use `verdict_on` to detect it. `declared` is as in `shape_of`.
+    An instruction that is not in the instruction table passes; use `verdict_on` to detect it. `declared` is as in
+    `shape_of`.
     """
     verdict = verdict_on(instruction, declared, target, version)
     if verdict is not None and verdict.severity == "error":
@@ -213,7 +214,7 @@ def judge(
 
 @until_plugins_change(maxsize=1 << 12)
 def forms_of(opcode: tuple[str, ...]) -> list[tuple[Pattern, dict[str, str]]]:
-    """Return the rows that have this opcode as a form, each with the modifiers that fill the row's slots."""
+    """Return the instruction rows that have this opcode as a form, each with the modifiers that fill its slots."""
     words = opcode[1:]
     meant = (compile_row(row) for row in _rows_of(opcode[0]) if _may_hold(row, words))
     found = ((pattern, match_modifiers(pattern, words)) for pattern in meant)
@@ -221,7 +222,7 @@ def forms_of(opcode: tuple[str, ...]) -> list[tuple[Pattern, dict[str, str]]]:
 
 
 def _may_hold(row: InstructionRow, words: tuple[str, ...]) -> bool:
-    """Return whether a row has all these modifiers: a quick filter, so that most rows need not be compiled."""
+    """Return whether an instruction row has all these modifiers: a quick filter, so that few rows are compiled."""
     syntax, slots = row.syntax, row.slots
     return all(word in syntax or any(word in choices for _, choices in slots) for word in words)
 
@@ -233,7 +234,7 @@ def _misspelt(opcode: tuple[str, ...]) -> FormDiagnostic:
 
 @until_plugins_change()
 def patterns_of(opcode: str) -> tuple[Pattern, ...]:
-    """Return the compiled rows of an instruction's opcode."""
+    """Return the compiled rows of the instruction table for an instruction's opcode."""
     return tuple(compile_row(row) for row in _rows_of(opcode))
 
 
@@ -245,8 +246,8 @@ def _rows_of(opcode: str) -> tuple[InstructionRow, ...]:
 
 
 def names_a_bank(opcode: tuple[str, ...]) -> bool:
-    """Return whether a modifier is a numbered constant bank of PTX before 2.2, which no row describes."""
-    return any(word.endswith("]") for word in opcode[1:])  # for example ld.const[3]
+    """Return whether a modifier is a numbered constant bank of PTX before 2.2, absent from the table."""
+    return any(word.endswith("]") for word in opcode[1:])  # ld.const[3] loads from bank 3
 
 
 def _fitting(

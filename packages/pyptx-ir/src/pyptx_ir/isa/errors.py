@@ -6,7 +6,7 @@ from pyptx_ir.errors import PyptxError
 
 
 class InstructionError(PyptxError):
-    """Invalid use of an instruction that is in the table.
+    """Invalid use of an instruction that is in the instruction table.
 
     `operand` is the index of the faulty operand, if any; `code` is the class of the fault.
     """

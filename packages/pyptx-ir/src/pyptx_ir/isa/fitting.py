@@ -1,4 +1,4 @@
-"""Match the operands of an instruction with the operands of a syntax line."""
+"""Match the operands of an instruction with the operands in a row of the instruction table."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class OperandFault:
 def fault_in(
     pattern: Pattern, filled: dict[str, str], shapes: tuple[Shape, ...], address_size: int = 64
 ) -> OperandFault | None:
-    """Return the fault of the first operand that does not match the row with these modifiers; None if all match."""
+    """Return the fault of the first operand that does not match the compiled instruction row; None if all match."""
     places = [place for place in pattern.places if place.stands(filled)]
     least = sum(not place.optional for place in places)
     if not least <= len(shapes) <= len(places):
@@ -48,7 +48,7 @@ def fault_in(
 
 
 def places_of(pattern: Pattern, words: tuple[str, ...], count: int) -> list[OperandSlot] | None:
-    """Return the operand slots of a row for these modifiers and `count` operands; None if the row does not match."""
+    """Return an instruction row's operand slots for these modifiers and `count` operands; None if they do not match."""
     filled = match_modifiers(pattern, words)
     places = [] if filled is None else [place for place in pattern.places if place.stands(filled)]
     fits = filled is not None and sum(not place.optional for place in places) <= count <= len(places)

@@ -27,7 +27,7 @@ TARGET = "target"
 VERSION = "version"
 REMOVED = "removed"
 
-_MOST_CHOICES = 6  # maximum number of modifiers that help lists
+_MOST_CHOICES = 6  # maximum number of modifiers listed in a help text
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class FormDiagnostic:
 
 
 def unknown(opcode: tuple[str, ...]) -> FormDiagnostic:
-    """Return the warning for an instruction that no row describes."""
+    """Return the warning for an instruction that no row of the instruction table describes."""
     from pyptx_ir.plugins.homes import home_of_instruction, install_hint
 
     message = f"{'.'.join(opcode)} is not in the instruction table"
@@ -74,7 +74,7 @@ def _known_opcodes() -> tuple[str, ...]:
 
 
 def unknown_hint(opcode: tuple[str, ...]) -> str | None:
-    """Return help for an instruction whose name is not in the table; None if the name is in the table."""
+    """Return help for an instruction whose name is not in the instruction table; None if it is."""
     from pyptx_ir.plugins.manager import manager
 
     if manager().instructions_of(opcode[0]):
@@ -96,7 +96,7 @@ def lives_elsewhere(opcode: tuple[str, ...], patterns: tuple[Pattern, ...]) -> b
 def unavailable(
     row: InstructionRow, opcode: tuple[str, ...], target: str, version: tuple[int, int]
 ) -> FormDiagnostic | None:
-    """Return why a row's forms are unavailable for this target or version, or None."""
+    """Return why the forms of an instruction row are unavailable for this target or version, or None."""
     if row.before and version >= max(row.since, row.before[1]) and includes(target, row.before[0]):
         return _removed(row, opcode, row.before, target)
     return _unready(".".join(opcode), row.since, row.targets, target, version)
@@ -135,7 +135,7 @@ def unready_unified(opcode: tuple[str, ...], target: str, version: tuple[int, in
 def unready_register(name: str, operand: int, target: str, version: tuple[int, int]) -> FormDiagnostic | None:
     """Return why this target or version lacks the special register `name` in operand number `operand`, or None."""
     rows = special_register_rows()
-    row = rows.get(name) or rows[f"{name}.x"]  # `%tid` has no row of its own, only `%tid.x`, …
+    row = rows.get(name) or rows[f"{name}.x"]  # the table has rows for `%tid.x`, …, not for `%tid`
     diagnostic = _unready(name, row.since, (row.target,) if row.target else (), target, version)
     return diagnostic and replace(diagnostic, operand=operand)
 
@@ -185,7 +185,7 @@ def _sibling(targets: tuple[str, ...], target: str) -> str | None:
 
 
 def misspelt(opcode: tuple[str, ...], patterns: tuple[Pattern, ...]) -> FormDiagnostic:
-    """Return which modifier is unknown, misplaced or missing, compared with the closest row of the table."""
+    """Return which modifier is unknown, misplaced or missing, compared with the closest instruction row."""
     words = opcode[1:]
     name = ".".join(opcode)
     best = min(patterns, key=lambda pattern: len(unknown_words(pattern, words)) + len(missing_items(pattern, words)))
@@ -240,7 +240,7 @@ def _with_values(form: str, pattern: Pattern) -> str:
 
 
 def misused(opcode: tuple[str, ...], pattern: Pattern, fault: OperandFault) -> FormDiagnostic:
-    """Return the diagnostic for an operand that a row does not accept."""
+    """Return the diagnostic for an operand that the instruction row `pattern` does not accept."""
     name = ".".join(opcode)
     help = f"use the form {pattern.row.syntax}"
     if fault.operand is None:

@@ -1,4 +1,4 @@
-"""Expansion of the table: instructions that use every modifier and every type of a row.
+"""Expansion of the instruction table: instructions that use every modifier and every type of a row.
 
 Registers are named by their types, `%u32_1`, so that the text determines the operands. The oracle test checks these
 instructions with ptxas; they are also examples on the reference pages.
@@ -28,14 +28,14 @@ def register_type(name: str) -> str | None:
 
 
 def forms(row: InstructionRow) -> Iterator[str]:
-    """Yield a row's instructions: each combination of types, the first of them also with one or two other modifiers."""
+    """Yield examples of an instruction row: each combination of types, the first also with other modifiers."""
     pattern = compile_row(row)
     for words in _spellings(pattern):
         yield from _instructions(pattern, words)
 
 
 def some_forms(row: InstructionRow, chance: Random, most: int) -> Iterator[str]:
-    """Yield at most `most` of a row's `forms`: the first, and random others, because yielding all takes long."""
+    """Yield at most `most` of an instruction row's `forms`: the first, and random others (all would take long)."""
     pattern = compile_row(row)
     spellings = list(_spellings(pattern))
     first = next(_instructions(pattern, spellings[0]))
@@ -47,7 +47,7 @@ def some_forms(row: InstructionRow, chance: Random, most: int) -> Iterator[str]:
 
 
 def _spellings(pattern: Pattern) -> Iterator[tuple[str, ...]]:
-    """Yield the modifiers of example opcodes, one entry per item of the pattern; an absent modifier is empty."""
+    """Yield the modifiers of example opcodes, one per modifier slot of `pattern`; an absent modifier is empty."""
     choices = [sorted(item.words) for item in pattern.items]
     typed = [place for place, words in enumerate(choices) if words[0] in TYPES]
     base = ["" if item.optional else words[0] for item, words in zip(pattern.items, choices, strict=True)]
@@ -98,7 +98,7 @@ def _with(pattern: Pattern, choices: list[list[str]], base: list[str], *changes:
 
 
 def _instructions(pattern: Pattern, words: tuple[str, ...]) -> Iterator[str]:
-    """Yield an instruction without and with its optional operands, then each variant with one operand exchanged."""
+    """Yield an instruction without and with its optional operands, then each variant with one operand replaced."""
     filled = {item.name: word for item, word in zip(pattern.items, words, strict=True) if word}
     opcode = ".".join((pattern.row.opcode, *(word for word in words if word)))
     spelt: dict[str, None] = {}

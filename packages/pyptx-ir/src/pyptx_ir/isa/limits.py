@@ -58,7 +58,7 @@ class Limits:
 
 @functools.cache
 def parse_limits(text: str) -> Limits:
-    """Parse the limits after `in` in an operand of a row; raise ValueError for invalid text."""
+    """Parse the limits after `in` in the operand of an instruction row; raise ValueError for invalid text."""
     span = _SPAN.fullmatch(text)
     if span:
         return Limits(int(span[1]), int(span[2]), int(span[3] or 1))

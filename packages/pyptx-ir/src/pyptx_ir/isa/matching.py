@@ -1,4 +1,4 @@
-"""Match the modifiers of an opcode with the items of a syntax line."""
+"""Match the modifiers of an opcode with the modifier slots in a row of the instruction table."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from pyptx_ir.isa.scalar_types import TYPES
 if TYPE_CHECKING:
     from pyptx_ir.isa.patterns import ModifierSlot, Pattern
 
-# Modifiers that keep their order: types, and element formats that no register has.
+# Types and element formats, whose order in an opcode is significant: cvt.f32.u32 is not cvt.u32.f32.
 _ORDERED = TYPES | {"b2", "b4", "b8x16", "b6x16_p32", "b4x16_p64"}
-# State spaces keep their order, destination first: `cp.async.bulk.global.shared::cta` copies to global memory.
+# State spaces, whose order in an opcode is significant: `cp.async.bulk.global.shared::cta` copies to global memory.
 _SPACES = frozenset(("global", "shared", "shared::cta", "shared::cluster", "const", "local", "param"))
-# Layouts of operands A and B keep their order: mma.row.col is not mma.col.row.
+# Layouts of operands A and B, whose order in an opcode is significant: mma.row.col is not mma.col.row.
 _LAYOUTS = frozenset(("row", "col"))
-# Bitwise operations keep their order: mma.xor.popc counts the bits of the xor.
+# Bitwise operations, whose order in an opcode is significant: mma.xor.popc counts the bits of the xor.
 _BITWISE = frozenset(("xor", "and", "popc"))
 _FAMILIES = (_ORDERED, _SPACES, _LAYOUTS, _BITWISE)
 
 
 def match_modifiers(pattern: Pattern, words: tuple[str, ...]) -> dict[str, str] | None:
-    """Return the modifier of every filled slot, by name; None if `words` is not a form of the row.
+    """Return the modifier of every filled slot, by name; None if `words` is not a form of the instruction row.
 
     Types keep their order among themselves (`cvt.f32.u32` is not `cvt.u32.f32`), and so do state spaces and layouts. As
     in ptxas, other modifiers may be in any order, except the first `leading` modifiers of a row.
@@ -33,7 +33,7 @@ def match_modifiers(pattern: Pattern, words: tuple[str, ...]) -> dict[str, str] 
 
 
 def places_taken(pattern: Pattern, words: tuple[str, ...]) -> tuple[int, ...] | None:
-    """Return the index of the syntax line's item that each modifier fills; None if `words` is not a form of the row."""
+    """Return, per modifier, the index of the slot that it fills in the syntax line; None if `words` do not match."""
     items = pattern.items
     if len(words) > len(items) or not pattern.vocabulary.issuperset(words):
         return None
@@ -59,16 +59,16 @@ def _assign(items: tuple[ModifierSlot, ...], words: tuple[str, ...], taken: tupl
 
 
 def _complete(items: tuple[ModifierSlot, ...], taken: tuple[int, ...]) -> bool:
-    """Return whether all required items of a syntax line are present, and no optional group is incomplete."""
+    """Return whether all required modifiers of a syntax line are present, and no optional group is incomplete."""
     present = {items[place].group for place in taken}
     return all(place in taken for place, item in enumerate(items) if not item.optional or item.group in present)
 
 
 def unknown_words(pattern: Pattern, words: tuple[str, ...]) -> list[str]:
-    """Return the modifiers that no item of the row's syntax line accepts."""
+    """Return the modifiers that no slot in the syntax line of an instruction row accepts."""
     return [word for word in words if word not in pattern.vocabulary]
 
 
 def missing_items(pattern: Pattern, words: tuple[str, ...]) -> list[ModifierSlot]:
-    """Return the required items of a row that none of the modifiers `words` can fill."""
+    """Return the required modifier slots of an instruction row that none of the modifiers `words` can fill."""
     return [item for item in pattern.items if not item.optional and not item.words.intersection(words)]

@@ -1,6 +1,6 @@
 """Matrix element types, and moves of matrices between shared memory and registers.
 
-Manual: "Matrix Fragments for …", "Packed formats", "Warp-level matrix load instruction: ldmatrix".
+Manual: the sections "Matrix Fragments", "Packed formats", "Warp-level matrix load instruction: ldmatrix".
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Compiled syntax lines of the table.
+"""Compiled syntax lines of the instruction table.
 
 An operand's *kind* follows from its name (`[a]` an address, `p` and `q` predicates, `d`, `a`, … the slot `dtype`,
 `atype`, … or else `type`, or the type in the line) unless the row specifies one of
@@ -105,7 +105,7 @@ class OperandSlot:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A compiled row of the table. `vocabulary` contains all modifiers that its items accept."""
+    """A compiled row of the instruction table. `vocabulary` contains all modifiers that its slots accept."""
 
     row: InstructionRow
     items: tuple[ModifierSlot, ...]
@@ -113,13 +113,13 @@ class Pattern:
 
     @property
     def places(self) -> tuple[OperandSlot, ...]:
-        """Operands of the row, compiled at first use, because most rows of an instruction are never used."""
+        """Operand slots, compiled at first use, because most rows of the instruction table are never used."""
         return _places_of(self.row)
 
 
 @functools.cache
 def compile_row(row: InstructionRow) -> Pattern:
-    """Return the compiled row, with its syntax line split into items."""
+    """Return the compiled instruction row, with its syntax line split into modifier slots and operands."""
     items = tuple(_items(row.syntax.partition(" ")[0], dict(row.slots)))
     return Pattern(row, items, frozenset[str]().union(*(item.words for item in items)))
 
@@ -174,7 +174,7 @@ def _places(tail: str, row: InstructionRow, items: tuple[ModifierSlot, ...]) -> 
 
 @dataclass(frozen=True, slots=True)
 class _Stated:
-    """Description of an operand in a row, parsed to kind, flags, limits and conditions."""
+    """Description of an operand in an instruction row, parsed to kind, flags, limits and conditions."""
 
     kind: str
     flags: tuple[str, ...]

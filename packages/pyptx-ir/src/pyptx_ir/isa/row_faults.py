@@ -120,7 +120,7 @@ def _reason_of_fragment(argument: str, row: InstructionRow, kinds: Kinds) -> str
 
 
 def _words(name: str, row: InstructionRow) -> tuple[str, ...]:
-    """Return the values of a row's slot, or the name itself if it is not a slot."""
+    """Return the values of a modifier slot of an instruction row, or the name itself if it is not a slot."""
     return dict(row.slots).get(name, (name,))
 
 

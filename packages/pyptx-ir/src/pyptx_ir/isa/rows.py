@@ -49,13 +49,13 @@ class InstructionRow(Value):
 
     @property
     def name(self) -> str:
-        """Unique text of the row: its syntax line, then the valid modifiers of each slot."""
+        """Unique text of the instruction row: its syntax line, then the valid modifiers of each slot."""
         slots = "; ".join(f".{name} = {' '.join(values)}" for name, values in self.slots)
         return f"{self.syntax} ({slots})" if slots else self.syntax
 
     @property
     def opcode(self) -> str:
-        """Opcode of the row up to its first dot: `mad`, `cp`, `acme`."""
+        """Opcode of the instruction row up to its first dot: `mad`, `cp`, `acme`."""
         return _opcode(self.syntax.split(None, 1)[0])
 
 

@@ -1,4 +1,4 @@
-"""Operand shapes: hashable values with the properties that the table checks, so that results are cached per shape.
+"""Operand shapes: hashable values with the properties that checks use, so that results are cached per shape.
 
 A shape is a tuple: `("register", type)`, `("register", type, "component")` (of a vector register), `("special", type,
 former types…)` (`"v4"` for `%tid` as a whole), `("literal", "int" | "single" | "double")`, `("symbol", what)`
@@ -55,7 +55,7 @@ Declared: TypeAlias = "Callable[[str], str | None]"
 
 
 def shape_of(operand: Operand, declared: Declared) -> Shape:
-    """Return the shape of `operand`.
+    """Return the shape (a hashable tuple, see the module) of `operand`.
 
     `declared(name)` is the type of a register, `"u32"`, or `"v4.u32"` for a vector register, whose shape is that of its
     elements in braces. For other names it is the kind with a leading dot (`".global"`, …, `".label"`, `".func"`,
@@ -187,7 +187,7 @@ def _is_constant(operand: Operand) -> bool:
             return False
 
 
-# Any: each function takes only the class of its key, which a dictionary's type cannot express.
+# Any: the function stored for an operand class takes only that class, which a dictionary's type cannot express.
 _SHAPES: dict[type, Callable[[Any, Declared], Shape]] = {
     Register: lambda operand, declared: _named(operand.name, declared, "register"),
     Symbol: lambda operand, declared: _named(operand.name, declared, "symbol"),

@@ -15,6 +15,6 @@ def special_registers() -> dict[str, str]:
 
 @functools.cache
 def special_register_rows() -> dict[str, SpecialRegisterRow]:
-    """Return the row of every special register by name; a whole vector, `%tid`, has its first component's row."""
+    """Return the table row of each special register by name; a whole vector, `%tid`, has its first component's row."""
     whole = {row.name.removesuffix(".x"): row for row in ROWS if row.name.endswith(".x")}
     return {row.name: row for row in ROWS} | whole

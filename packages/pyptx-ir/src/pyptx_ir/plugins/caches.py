@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_FORGET: Final[list[Callable[[], None]]] = []  # `cache_clear` of each cached function
+_FORGET: Final[list[Callable[[], None]]] = []  # `cache_clear` methods of the cached functions
 
 
 def until_plugins_change(maxsize: int | None = None) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -20,7 +20,7 @@ def until_plugins_change(maxsize: int | None = None) -> Callable[[Callable[P, R]
     def cached(function: Callable[P, R]) -> Callable[P, R]:
         made = functools.lru_cache(maxsize)(function)
         _FORGET.append(made.cache_clear)
-        return cast("Callable[P, R]", made)  # the wrapper of lru_cache itself, for speed
+        return cast("Callable[P, R]", made)  # no wrapper around lru_cache's result, for speed
 
     return cached
 

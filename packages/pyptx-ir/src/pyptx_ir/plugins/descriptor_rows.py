@@ -62,12 +62,12 @@ class DescriptorKind(Value):
     alignment: int
     suffix: str
     example: str
-    describe: Callable[[Any, Mapping[str, int]], object]  # Any: Tile of pyptx_dsl, which the core lacks
+    describe: Callable[[Any, Mapping[str, int]], object]  # Any: a `Tile` of pyptx_dsl
     plain: Callable[[Any], Mapping[str, object]]
-    restore: Callable[[Any], object]  # Any: Field of pyptx_dsl
+    restore: Callable[[Any], object]  # Any: a `Field` of pyptx_dsl
     array_alignment: Callable[[Any], int]
     code: DescriptorCode | None = None
-    fitting: Callable[[Any, str], ExampleTile | None] | None = None  # Any: Function, which is heavy to import
+    fitting: Callable[[Any, str], ExampleTile | None] | None = None  # Any: a `Function`, slow to import
 
     @property
     def title(self) -> str:

@@ -122,7 +122,7 @@ def home_of_instruction(opcode: tuple[str, ...]) -> str | None:
 
 
 def words_of_home(opcode: tuple[str, ...]) -> str:
-    """Return the key of an opcode in the table of distributions: its longest prefix, or name and modifier; or empty."""
+    """Return an opcode's key in `_BY_INSTRUCTION`: the longest prefix there, or name and modifier; or "" if none."""
     firsts = [".".join(opcode[:count]) for count in range(min(len(opcode), _LONGEST), 0, -1)]
     keys = (*firsts, *(f"{opcode[0]} .{word}" for word in opcode[1:]))
     return next((key for key in keys if key in _BY_INSTRUCTION), "")

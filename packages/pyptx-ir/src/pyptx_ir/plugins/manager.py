@@ -49,7 +49,7 @@ _EXAMINED = frozenset({INSTRUCTIONS, "pyptx_elements", "pyptx_matrix_moves"})
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """A row, or a DSL namespace, with the plugin that provides it."""
+    """A row that a hook returned, or a DSL namespace, with the plugin that provides it."""
 
     name: str
     value: object
@@ -302,7 +302,7 @@ class Plugins:
         found = self._collected.get(hook)
         if found is not None:
             return found
-        with self._lock, collector_paused(lasting=True):  # the rows live as long as the process
+        with self._lock, collector_paused(lasting=True):  # the collected rows are never freed
             if hook not in self._collected:
                 found = _unique(hook, self._registry().contributions(hook))
                 if hook in _EXAMINED:

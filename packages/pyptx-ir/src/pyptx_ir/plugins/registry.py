@@ -115,7 +115,7 @@ class Registry(pluggy.PluginManager):
 
     def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
         """Return the options of a marked hook function; raise for a hook without a mark, which pluggy would ignore."""
-        # Static lookup, because pluggy before 1.7 evaluates properties. Modules take a faster path than objects.
+        # The hook function is looked up statically, because pluggy before 1.7 evaluates properties of plugin objects.
         modular = isinstance(plugin, ModuleType)
         member = vars(plugin).get(name) if modular else inspect.getattr_static(plugin, name, None)
         if hasattr(member, MARK):

@@ -365,7 +365,7 @@ class SugarRule(Value):
     summary: str
     before: str
     after: str
-    find: Callable[[Any, Any], Iterable[Any]]  # Any: classes of pyptx_transpile, which the core lacks
+    find: Callable[[Any, Any], Iterable[Any]]  # Any: classes of pyptx_transpile, which depends on this package
     behind: str | None = None
 
 

@@ -30,7 +30,7 @@ from pyptx_ir.syntax.operands import Operand, Symbol
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-DATA = frozenset({"b8", "b16", "b32", "b64", "byte", "4byte", "quad"})  # the last three types occur in @@DWARF
+DATA = frozenset({"b8", "b16", "b32", "b64", "byte", "4byte", "quad"})  # the last three are in @@DWARF lines
 _QUALIFIERS = SPACES | LINKING | {"reg", "align", "attribute"}
 _DWARF_WORD = re.compile(rf"@progbits|{DOTTED_NAME.pattern}", re.ASCII)
 
@@ -41,7 +41,7 @@ def directive(cursor: Cursor) -> Statement:
     read = _READERS.get(word[1])
     if read is not None:
         return read(cursor)
-    if word[1] in PERFORMANCE:  # early PTX has these directives in bodies, too
+    if word[1] in PERFORMANCE:  # such as .maxnreg, which early PTX also has in bodies
         return _plain(cursor, word[1])
     if word[1] in FUNCTIONS:
         return function(cursor, word[1], Qualifiers())

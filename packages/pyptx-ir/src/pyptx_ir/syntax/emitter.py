@@ -24,7 +24,7 @@ class Opened:
 
 
 def opened(node: Statement) -> Opened | None:
-    """Split a statement that has a body; return None for every other statement."""
+    """Split a block, function or section into text before, nested statements and text after; None for other nodes."""
     match node:
         case Block():
             return Opened("{", node.body, _or(node.closing_trivia, "\n") + "}")

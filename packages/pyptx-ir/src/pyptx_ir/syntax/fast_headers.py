@@ -17,20 +17,20 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.cursor import Cursor
 
 _LISTED = r"\(([^()]*+)\)"
-# Groups of the pattern: leading trivia; linking, kind, returned parameters, name, parameters.
+# Groups of the regular expression for a header: leading trivia; linking, kind, returned parameters, name, parameters.
 _HEAD = re.compile(
     rf"({TRIVIA_TEXT})(?:\.(visible|extern|weak)[ \t]++)?+\.(entry|func)[ \t]++"
     rf"(?:{_LISTED}[ \t]*+)?+({NAME_TEXT})\s*+{_LISTED}",
     re.ASCII,
 )
-# Groups of the pattern: a directive with numbers; these numbers; or a directive without numbers. The full parser reads
-# any other text.
+# Groups of the regular expression for a header directive: a directive with numbers; these numbers; or a directive
+# without numbers. The full parser reads any other text.
 _DIRECTIVE = re.compile(
     r"\s*+\.(?:(maxntid|reqntid|minnctapersm|maxnctapersm|maxnreg|maxclusterrank|reqnctapercluster)"
     rf"[ \t]++({DIGITS_TEXT}(?:,[ \t]*+{DIGITS_TEXT})*+)|(noreturn|explicitcluster|blocksareclusters))(?=\s*+[.{{;/])",
     re.ASCII,
 )
-# Group of the pattern: the leading trivia of a brace.
+# Group of the regular expression for the end of a header: the leading trivia of the body's brace.
 _END = re.compile(rf"\s*+;|({TRIVIA_TEXT})\{{", re.ASCII)
 
 _FunctionDraft = draft(Function)

@@ -52,10 +52,10 @@ _VARIABLE = (
     rf"(?:\.align[ \t]++({DIGITS_TEXT})[ \t]++)?+{_TYPE}[ \t]++({NAME_TEXT})((?:\[(?:{DIGITS_TEXT})?+\]){{0,5}}+)"
     r"(?:[ \t]*+=[ \t]*+\{([\w.,\- \t\r\n]++)\})?+;"
 )
-# Groups: 1 the leading trivia, unless usual; 2 an instruction, 3 its guard, 4 opcode, 5 operands; 6 a label, 7 its
-# name; 8 a .loc, 9-11 its position, 12-16 its inlining; 17 registers, 18 their type, 19 name, 20 count; 21 a variable,
-# 22 its linking, 23 space, 24 alignment, 25 type, 26 name, 27 dimensions, 28 flat initializer; 29 another directive; 30
-# and 31 braces. An empty match ends the loop.
+# Groups of the regular expression: 1 the leading trivia, unless usual; 2 an instruction, 3 its guard, 4 opcode, 5
+# operands; 6 a label, 7 its name; 8 a .loc, 9-11 its position, 12-16 its inlining; 17 registers, 18 their type, 19
+# name, 20 count; 21 a variable, 22 its linking, 23 space, 24 alignment, 25 type, 26 name, 27 dimensions, 28 flat
+# initializer; 29 another directive; 30 and 31 braces. An empty match ends the loop.
 _ORDINARY = re.compile(
     rf"(?:\n\t|({TRIVIA_TEXT}))(?:"
     rf"({_GUARD}([a-z][{WORD}.:]{{0,150}}+){_OPERANDS};)"
@@ -69,8 +69,8 @@ _ORDINARY = re.compile(
     re.ASCII,
 )
 _VALUE = rf"[{WORD}$+\-.]++"
-# Groups: leading trivia; source text, type and values of a data line; source text and name of a label. A list ends
-# after its last value, so that each of several statements on a line is scanned once.
+# Groups of the regular expression: leading trivia; source text, type and values of a data line; source text and name of
+# a label. A list ends after its last value, so that each of several statements on a line is scanned once.
 _LINE = re.compile(
     rf"(\n|{TRIVIA_TEXT})(?:(\.(b8|b16|b32|b64)[ \t]++({_VALUE}(?:[ \t]*+,[ \t]*+{_VALUE})*+){END_OF_LINE_TEXT})"
     rf"|({_LABEL}))|",
@@ -145,7 +145,7 @@ class FastReader:
             cursor.at = cursor.end = last.end()
 
     def leading_trivia(self, found: re.Match[str]) -> str:
-        """Return the leading trivia of a statement's match; equal strings are shared."""
+        """Return the leading trivia in a regular expression's match of a statement; equal strings share one object."""
         trivia: str | None = found[1]
         return _USUAL_TRIVIA if trivia is None else self._trivia.setdefault(trivia, trivia)
 

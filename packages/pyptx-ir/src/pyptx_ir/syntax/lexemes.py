@@ -55,7 +55,8 @@ TOO_LONG = re.compile(rf"(?:0[xXbB])?+[0-9a-fA-F]{{{MOST_DIGITS + 1}}}", re.ASCI
 VERSION = re.compile(rf"({DIGITS_TEXT})\.({DIGITS_TEXT})(?![\w$.])", re.ASCII)
 STRING = re.compile(r'"([^"\n\0]*+)"')
 TARGET_NAME = re.compile(r"\w++", re.ASCII)
-OPERATOR = re.compile(r"\|\||&&|==|!=|<=|>=|<<|>>|%(?![\w$])|[|^&<>+\-*/?]", re.ASCII)  # `%x`: a register
+# A `%` before a letter begins a register name.
+OPERATOR = re.compile(r"\|\||&&|==|!=|<=|>=|<<|>>|%(?![\w$])|[|^&<>+\-*/?]", re.ASCII)
 UNIFIED = re.compile(r"\.unified(?![\w$])", re.ASCII)
 CAST = re.compile(r"\.[su]64(?!\w)", re.ASCII)
 FOUND = re.compile(rf"{NUMBER.pattern}|[\w$%.]++|::|[|&=<>!]=|<<|>>|&&|\|\||.", re.ASCII | re.VERBOSE | re.DOTALL)

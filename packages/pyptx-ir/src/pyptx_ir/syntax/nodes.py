@@ -35,7 +35,7 @@ class Node(Value):
 
 
 def trivia_of(node: Node) -> str:
-    """Return the leading trivia of a statement, or the default without a style."""
+    """Return the leading trivia of a statement, or the canonical trivia if it has none of its own."""
     return USUAL_TRIVIA if node.leading_trivia is None else node.leading_trivia
 
 

@@ -108,12 +108,12 @@ def _address(operand: Address) -> str:
     base, offset = operand.base, operand.offset
     if offset is None:
         return f"[{spell_operand(base)}]"
-    if base.__class__ is Register and offset.__class__ is Immediate:  # the most frequent address
+    if base.__class__ is Register and offset.__class__ is Immediate:  # `[%rd1+8]` is the most frequent form
         return f"[{spell_operand(base)}+{spell_operand(offset)}]"
     return f"[{_within(base, _UNARY)}+{_within(offset, PRECEDENCE['+'])}]"
 
 
-# Any: each function takes only the class of its key, which a dictionary's type cannot express.
+# Any: the function stored for an operand class takes only that class, which a dictionary's type cannot express.
 _SPELLINGS: dict[type, Callable[[Any], str]] = {
     Register: attrgetter("name"),
     Symbol: attrgetter("name"),

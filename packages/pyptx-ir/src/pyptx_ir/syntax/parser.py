@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
 # Text that is not PTX has an error in every line. After this many errors, the remaining text is one `Invalid` node.
 MOST_ERRORS = 1000
-# Characters from which traversing a new tree costs more than collecting the young objects before parsing.
+# Minimum text length in characters at which the garbage collector's visits to the new tree would cost more than a
+# collection of young objects before parsing.
 _LARGE = 8_000
 _NO_BLANKS = "\v\x1c\x1d\x1e\x1f"
 _DATA = tuple(f".{name}" for name in sorted(DATA))

@@ -27,7 +27,7 @@ _BEGINNING = re.compile(
     re.ASCII | re.VERBOSE,
 )
 
-# After an opening brace, a vector continues on its line; a block starts a new line.
+# Text after an opening brace: a block continues on a new line, a vector on the same line.
 _OPENS_BLOCK = re.compile(r"[ \t\r]*+(?://[^\n]*+)?+\n")
 
 

@@ -52,7 +52,7 @@ def spell(tree: Spellable) -> str:
     `parse_statements(spell(node)) == (node,)`, `parse_operand(spell(operand)) == operand`.
     """
     kind = tree.__class__
-    write = LEAVES.get(kind)  # the most frequent case: a statement without nested statements
+    write = LEAVES.get(kind)  # most statements contain no other statements
     if write is not None:
         return write(tree)
     if kind in _OPERANDS:
@@ -216,7 +216,8 @@ def _variable(node: Variable) -> str:
 
 
 def _prototype(node: CallPrototype) -> str:
-    returns = [*_parameters(node.returns), "_"] if node.returns else ["()_"]  # `()_`, as in compiler output
+    # Compilers write `()_` for a prototype without results.
+    returns = [*_parameters(node.returns), "_"] if node.returns else ["()_"]
     words = [".callprototype", *returns, *_parameters(node.parameters)]
     return " ".join([*words, *map(_header_directive, node.directives)]) + ";"
 
@@ -247,8 +248,8 @@ def _pragma(node: Pragma) -> str:
     return f".pragma{_arguments(node.values)};"
 
 
-# Canonical text of statements without nested statements. Any: each function takes only the class of its key, which a
-# dictionary's type cannot express.
+# Canonical text of statements without nested statements. Any: the function stored for a statement class takes only
+# that class, which a dictionary's type cannot express.
 LEAVES: dict[type, Callable[[Any], str]] = {
     Instruction: _instruction,
     Label: lambda node: f"{node.name}:",

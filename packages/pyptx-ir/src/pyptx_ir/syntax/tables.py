@@ -104,7 +104,7 @@ class OperandTable(dict[str, Operand]):
         try:
             return vector(tuple(map(self.__getitem__, text[1:-1].split(", "))))
         except SyntaxFault:
-            return _careful(text)  # the text has commas without a space, or nested brackets
+            return _careful(text)  # the vector has commas without a space, or nested brackets
 
     def _unusual(self, text: str) -> Operand:
         bare = text.strip()
@@ -166,7 +166,7 @@ def _named(name: str) -> Operand:
     return Register(name) if name[0] == "%" else Symbol(name)
 
 
-# A table with this many operands takes some 4 MB; the largest modules have half as many.
+# Maximum entries of one table. An `OperandTable` of this size takes some 4 MB; the largest modules need half of it.
 _MOST = 1 << 15
 
 
@@ -180,7 +180,7 @@ class Tables:
     line_values: LineTable
 
     def size(self) -> int:
-        """Return the number of entries in the longest table."""
+        """Return the number of entries in the largest of the four tables."""
         return max(len(self.operands), len(self.opcodes), len(self.guards), len(self.line_values))
 
 
@@ -190,7 +190,7 @@ def _shared() -> Tables:
 
 
 def shared_tables() -> Tables:
-    """Return the tables of the process, which are cleared first if one exceeds its maximum size."""
+    """Return the process's tables of parsed texts, which are cleared first if one exceeds its maximum size."""
     if _shared().size() > _MOST:
         _shared.cache_clear()
     return _shared()

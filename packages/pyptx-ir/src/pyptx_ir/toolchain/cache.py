@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-# First bytes of an entry, which change with the layout of entries or keys.
+# First bytes of a cache entry; a new layout of entries or keys gets new first bytes.
 _MAGIC = b"pyptx-cubin-1\n"
 _CHECKSUM_BYTES = 32
 _SUFFIX = ".cubin"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 NAME: Final = "nvJitLink"
 _OVERRIDE: Final = "PYPTX_NVJITLINK"
-_INPUT_PTX: Final = 2  # nvJitLinkInputType
+_INPUT_PTX: Final = 2  # NVJITLINK_INPUT_PTX of the enum nvJitLinkInputType
 _FAILED: Final = 1
 
 
@@ -42,7 +42,7 @@ def _find(override: str) -> Tool:
     path = _loaded(override)
     try:
         version = ".".join(map(str, bindings.version()))
-    except RuntimeError as error:  # cuda-bindings 13.0.0, 13.0.1 and before 12.9.4 need the driver for this call
+    except RuntimeError as error:  # cuda-bindings 13.0.0, 13.0.1, < 12.9.4 need a driver for `version`
         help = "pip install --upgrade cuda-bindings"
         raise ToolchainError(f"cuda-bindings cannot call {path}: {error}", help=help) from error
     return Tool(NAME, path, version, build=str(path.stat().st_size))

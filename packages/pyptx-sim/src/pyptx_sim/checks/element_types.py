@@ -33,7 +33,7 @@ __all__ = ["ELEMENT_TYPE", "ElementTypes"]
 ELEMENT_TYPE: Final = "element-type"
 _FLOATS: Final = frozenset(row.name for row in ELEMENT_TYPES if row.kind == "float" and row.name != "tf32")
 _OPCODES: Final = frozenset({"ld", "ldu", "st", "atom", "red"})
-# number of consecutive accesses by instructions that have been checked before, after which the checker stops
+# Number of consecutive accesses by already checked instructions after which the checker of element types stops.
 _PATIENCE: Final = 256
 _VECTORS: Final = frozenset({"v2", "v4", "v8"})
 
@@ -63,7 +63,7 @@ class ElementTypes(Observer):
     def of(
         cls, view: RunView, program: Program, launch: Launch, memories: Mapping[str, FlatMemory]
     ) -> ElementTypes | None:
-        """Return the checker of a launch; None if every access has the float type of every array."""
+        """Return the checker of a launch; None if no access of the program can differ in float type from an array."""
         arrays = _apart(list(_arrays(program, launch, memories["param"])))
         if not arrays:
             return None

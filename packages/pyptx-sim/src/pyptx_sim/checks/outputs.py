@@ -45,7 +45,7 @@ class OutputWrites(Observer):
             self._note(int(offsets[0]), pc)
 
     def issued(self, work: AsyncOperations) -> None:
-        """Record the instruction of asynchronous writes, for the output at their first address."""
+        """Record the instruction of asynchronous writes as the last writer of the output at the first address."""
         for touch in work.touches:
             if touch.space == "global" and touch.writes and len(touch.offsets):
                 self._note(int(touch.offsets[0]), work.pc)
@@ -60,7 +60,7 @@ def report_unwritten(machine: Machine, writes: OutputWrites) -> None:
     """Report outputs with elements that no thread has written: the number of these elements, and the first one."""
     known = machine.memories["global"].arena.defined
     written_down = [site.pc for site in machine.program.sites if site.ordinal >= 0]
-    if known is None or not written_down:  # tracing warns about kernels without instructions
+    if known is None or not written_down:  # the tracer of kernels already warns about a kernel without instructions
         return
     for item in writes.outputs:
         output = item.output
@@ -88,7 +88,7 @@ def report_unwritten(machine: Machine, writes: OutputWrites) -> None:
 
 
 def unwritten_without_blocks(outputs: Iterable[Output]) -> Iterator[Finding]:
-    """Yield a finding for each output with elements of a launch without CTAs."""
+    """Yield a finding for each output that has elements, in a launch without CTAs."""
     for output in outputs:
         count = math.prod(output.shape)
         if count:

@@ -48,7 +48,7 @@ class Versions(Observer):
         self._wave = 0
 
     def wave_started(self) -> None:
-        """Discard the versions of memory that belongs to CTAs of earlier waves."""
+        """Discard the versions of memory that belongs to CTAs that have exited."""
         self._wave += 1
         for space in tuple(self._words):
             if space != "global":

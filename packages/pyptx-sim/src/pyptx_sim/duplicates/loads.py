@@ -42,7 +42,7 @@ _RULES: Final = frozenset({"uninitialized-register", "uninitialized-memory"})
 
 @dataclass(slots=True)
 class RacingLoads:
-    """Lanes that execute racing loads: a lane mask by (pc, warp). Warps of different waves have different numbers."""
+    """Lanes that execute racing loads: a lane mask by (pc, warp number); a warp number is unique in the launch."""
 
     pcs: frozenset[int]
     lanes: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
@@ -63,7 +63,7 @@ class RacingLoads:
             self.lanes[pc, warp] = self.lanes.get((pc, warp), 0) | mask & 0xFFFFFFFF
 
     def of_wave(self, pc: int, first_warp: int, height: int) -> NDArray[np.bool_]:
-        """Return which lanes of a wave's warps execute a racing load at `pc`, `[warps, 32]`."""
+        """Return which lanes of `height` warps from `first_warp` on execute a racing load at `pc`, `[warps, 32]`."""
         masks = [self.lanes.get((pc, first_warp + warp), 0) for warp in range(height)]
         return booleans_of(np.array(masks, np.int64))
 
@@ -75,7 +75,7 @@ class Uses(FindingLog):
 
     @classmethod
     def like(cls, log: FindingLog) -> Uses:
-        """Return an empty log with the source locations, Python frames and rules of `log`."""
+        """Return an empty finding log with the source locations, Python frames and rules of `log`."""
         made = cls(log.place_of, log.opcode_of, log.origins, log.rules)
         made.used = False
         return made
@@ -91,7 +91,10 @@ class Uses(FindingLog):
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """Instrumentation: racing loads at `pcs` return undefined bits; `first_warp` returns a wave's first warp number."""
+    """Instrumentation: racing loads at `pcs` return undefined bits.
+
+    `first_warp` returns the number, unique in the launch, of the first of the warps that run now.
+    """
 
     program: Program
     slices: Slice
@@ -134,7 +137,7 @@ class Following:
 
 
 def _leaving(operands: Operands, action: Action, loads: RacingLoads, first_warp: Callable[[], int]) -> Action:
-    """Return an action that executes a load and makes its results undefined in the racing lanes."""
+    """Return a function that executes a load and makes its results undefined in the racing lanes."""
     pairs = zip(operands.elements(operands.named("d")), operands.types("d"), strict=True)
     registers = [each for each in (operands.carried(*pair) for pair in pairs) if each is not None]
     origin = Origin("uninitialized-register", "value of a racing load", operands.pc, "")

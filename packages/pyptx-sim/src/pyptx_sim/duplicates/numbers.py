@@ -2,7 +2,7 @@
 
 The *strict* number of a result is a hash of the instruction and the numbers of its sources. Values with equal strict
 numbers have equal bits in every run. The *exact* number is the value of the same expression in the integers modulo a
-prime, with a random element for each leaf. Values with equal exact numbers are equal in exact arithmetic, and differ by
+prime, with a random element per input. Values with equal exact numbers are equal in exact arithmetic, and differ by
 rounding only.
 """
 
@@ -36,7 +36,7 @@ __all__ = [
 Numbers: TypeAlias = NDArray[np.uint64]
 
 PRIME: Final = (1 << 61) - 1
-"""Modulus of exact numbers, the Mersenne prime 2^61 - 1: a shift and an addition reduce a number modulo it."""
+"""Modulus of exact value numbers, the Mersenne prime 2^61 - 1: a shift and an addition reduce a number modulo it."""
 
 _P: Final = np.uint64(PRIME)
 _BITS: Final = np.uint64(61)
@@ -76,7 +76,7 @@ def value_bits(values: Array) -> Numbers:
 
 
 def leaf_bits(numbers: Numbers) -> Numbers:
-    """Return a 64-bit Bloom filter (two set bits) for each leaf's value number; OR joins filters of several leaves."""
+    """Return a Bloom filter (two of 64 bits) per value number of an input, such as a loaded value; OR joins filters."""
     sixth = np.uint64(63)
     bits: Numbers = (np.uint64(1) << (numbers & sixth)) | (np.uint64(1) << ((numbers >> np.uint64(6)) & sixth))
     return bits

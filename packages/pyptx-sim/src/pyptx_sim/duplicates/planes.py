@@ -1,4 +1,7 @@
-"""Value numbers of a wave's registers, each with the level of its inputs: constants, parameters, memory, or unknown."""
+"""Value numbers of the registers of a wave (the CTAs that run together).
+
+Each has a level, the kind of its inputs: constants, launch parameters, memory, or unknown.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +25,13 @@ if TYPE_CHECKING:
 __all__ = ["DATA", "FIXED", "LAUNCH", "OPAQUE", "Number", "Planes", "chosen", "fixed", "highest", "opaque", "where"]
 
 FIXED: Final = np.uint8(0)
-"""Level of values computed from immediates and special registers; their value number is a hash of the value."""
+"""Level (kind of inputs) of values from immediates and special registers only; value number: hash of the value."""
 LAUNCH: Final = np.uint8(1)
-"""Level of values that also depend on launch parameters; such values are equal in every run of the launch."""
+"""Level (kind of inputs) of values that also depend on launch parameters: equal in every run of the launch."""
 DATA: Final = np.uint8(2)
-"""Level of values that also depend on values loaded from memory."""
+"""Level (kind of inputs) of values that also depend on values loaded from memory."""
 OPAQUE: Final = np.uint8(3)
-"""Level of values computed from unknown inputs."""
+"""Level (kind of inputs) of values computed from unknown inputs."""
 
 _UNKNOWN: Final = name_number("unknown")
 _VALUE: Final = name_number("value")
@@ -61,7 +64,7 @@ def fixed(values: Array) -> Number:
 
 
 def opaque(strict: Numbers) -> Number:
-    """Return an `OPAQUE` value number (unknown inputs) with this strict number."""
+    """Return an `OPAQUE` value number (of a value with unknown inputs); `strict` is its bitwise value number."""
     return Number(strict, reduced(strict), np.full((1, 1), OPAQUE), leaf_bits(strict))
 
 
@@ -73,7 +76,7 @@ def where(condition: Mask, one: Number, other: Number) -> Number:
 
 
 def highest(numbers: Sequence[Number]) -> NDArray[np.uint8]:
-    """Return the level of a value computed from inputs with these value numbers: the highest level of an input."""
+    """Return the level (kind of inputs) of a value computed from all of `numbers`: their highest level."""
     level = np.full((1, 1), FIXED)
     for each in numbers:
         level = np.maximum(level, each.level)
@@ -92,7 +95,7 @@ def chosen(condition: Mask, by: Number, one: Number, other: Number) -> Number:
 
 
 class Planes:
-    """Value numbers of a wave's registers by slot, and of branch conditions whose lanes have not reconverged."""
+    """Value numbers of all registers, by register slot, and of branch conditions whose lanes have not reconverged."""
 
     def __init__(self, wave: Wave) -> None:
         """Start without value numbers: no register has been written."""
@@ -142,7 +145,7 @@ class Planes:
         self._branches[branch] = self._merged(known, lanes, where(depends, number, old))
 
     def join(self, branch: int, lanes: Lanes, slots: frozenset[int]) -> None:
-        """Mix a branch's recorded condition into the value numbers of `slots`, registers written since the branch."""
+        """Mix a branch's recorded condition into the value numbers of registers `slots`, written since the branch."""
         known = self._branches.get(branch)
         if known is None:
             return
@@ -165,6 +168,6 @@ class Planes:
 
 
 def _rows(number: Number, lanes: Lanes) -> Number:
-    """Return a wave's value numbers for the warps of `lanes` only."""
+    """Select the value numbers in the warps of `lanes` from the value numbers in all warps."""
     strict, exact, level = lanes.select(number.strict), lanes.select(number.exact), lanes.select(number.level)
     return Number(strict, exact, level, lanes.select(number.leaves))

@@ -38,7 +38,7 @@ _MOST: Final = 8
 _HALF: Final = 1 << 16
 """Least difference of 32-bit words that is not reported in ulp: each word may hold two 16-bit floats."""
 
-_EQUAL: Final = "both values are computed by the same instructions from the same inputs"
+_EQUAL: Final = "both stored values are computed by the same instructions from the same inputs"
 _DEAD: Final = "no thread uses the value that the load returns"
 _ENDED: Final = "mbarrier-inval"
 _CONVERGED: Final = (
@@ -51,7 +51,10 @@ _ONE_COPY: Final = "predicate the store to one thread: the last store depends on
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A completed launch: its machine, race checker and schedule; `compile` compiles it for a fixed schedule."""
+    """A completed launch: its machine, race checker and schedule.
+
+    `compile` compiles the launch for a fixed schedule.
+    """
 
     machine: Machine
     checker: RaceChecker
@@ -154,7 +157,7 @@ class _Case:
             )
 
     def downgrade_ends(self, machine: Machine) -> None:
-        """Downgrade `mbarrier-inval` findings absent from `machine`, in which `.sync` instructions order memory."""
+        """Downgrade `mbarrier-inval` findings that a rerun on `machine`, where `.sync` orders memory, does not have."""
         found = machine.log.pairs()
         for key in self.ends:
             if key not in found:

@@ -37,7 +37,7 @@ _ACROSS_LANES: Final = frozenset({"activemask", "shfl", "vote"})
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A branch by a predicate, the block where its lanes reconverge, and the registers written before that block."""
+    """A branch by a predicate, the basic block where its lanes reconverge, and the registers written before that."""
 
     pc: int
     join: int
@@ -61,7 +61,7 @@ def _only_selects(program: Program, branch: Branch) -> bool:
 
 
 def _of_its_lane(opcode: tuple[str, ...]) -> bool:
-    """Return whether an instruction only computes from registers of its own lane."""
+    """Return whether each lane computes an instruction from its own registers only, without any other effect."""
     if opcode[0] in _ACROSS_LANES or "sync" in opcode:
         return False
     meaning = meaning_of(opcode)
@@ -85,7 +85,7 @@ def _pcs(program: Program, block: int) -> range:
 
 
 class _Parted:
-    """The lanes of a wave that took branches by undefined conditions and have not reconverged."""
+    """Lanes, of all warps that run together, that took branches by undefined conditions and have not reconverged."""
 
     def __init__(self, wave: Wave) -> None:
         """Start without diverged lanes."""
@@ -114,7 +114,7 @@ class _Parted:
 
 
 def branching(operands: Operands, following: int, selection: Selection) -> Terminator:
-    """Return the terminator for a branch that also records the lanes with an undefined condition."""
+    """Return the function that executes a branch and also records the lanes with an undefined condition."""
     terminator = compile_bra(operands.unchecked(), following)
 
     def end(wave: Wave, group: Group) -> int | None:
@@ -126,7 +126,7 @@ def branching(operands: Operands, following: int, selection: Selection) -> Termi
 
 
 def meeting(action: Action, met: Sequence[Selection]) -> Action:
-    """Return an action that marks registers written since the branches `met` as undefined, then executes `action`."""
+    """Return a function that marks registers written since the branches `met` as undefined, then executes `action`."""
 
     def step(wave: Wave, lanes: Lanes) -> None:
         for each in met:
@@ -137,9 +137,9 @@ def meeting(action: Action, met: Sequence[Selection]) -> Action:
 
 
 def meeting_end(terminator: Terminator, met: Sequence[Selection]) -> Terminator:
-    """Return a terminator that first marks registers written since the branches `met` as undefined.
+    """Return a function that marks registers written since the branches `met` as undefined, then ends a basic block.
 
-    It is for a block without other instructions; otherwise the first instruction marks them (`meeting`).
+    Used for a basic block without other instructions; otherwise its first instruction marks the registers (`meeting`).
     """
 
     def end(wave: Wave, group: Group) -> int | None:

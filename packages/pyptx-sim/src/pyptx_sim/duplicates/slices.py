@@ -33,11 +33,11 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A branch at `pc` that may diverge, the blocks where its lanes reconverge, and the registers written until then.
+    """A branch at `pc` that may diverge, the basic blocks where its lanes reconverge, and the registers written before.
 
-    `between`: blocks from the branch to reconvergence. `certain`: the lanes reconverge in one block, the immediate
-    postdominator. Otherwise some lanes exit first. Then `joins` are all blocks that every successor reaches, and
-    `written` are the registers that all following blocks write.
+    `between`: basic blocks from the branch to reconvergence. `certain`: the lanes reconverge in one basic block, the
+    immediate postdominator. Otherwise some lanes exit first. Then `joins` are all basic blocks that every successor
+    reaches, and `written` are the registers that all following basic blocks write.
     """
 
     pc: int
@@ -93,7 +93,7 @@ def _use(program: Program, site: Site) -> Use:
     others = [each for each in instruction.operands if not any(each is written for written in only_written)]
     read = slots_in(operands, (*others, *guard))
     if guard:
-        read |= written  # a lane whose guard is false keeps the old value
+        read |= written  # a lane whose guard is false keeps the old value of the written register
     return Use(read, written, slots_in(operands, guard))
 
 
@@ -116,7 +116,7 @@ def _branches(program: Program, uses: tuple[Use, ...]) -> Iterable[Branch]:
 
 
 def _shared(edges: dict[int, frozenset[int]], first: frozenset[int]) -> frozenset[int]:
-    """Return the blocks that are reachable from every block of `first`."""
+    """Return the basic blocks that are reachable from every basic block of `first`."""
     return frozenset.intersection(*(frozenset(_reached(edges, frozenset({each}), None)) for each in first))
 
 
@@ -125,7 +125,7 @@ def _all(program: Program) -> frozenset[int]:
 
 
 def _reached(edges: dict[int, frozenset[int]], first: frozenset[int], join: int | None) -> set[int]:
-    """Return the blocks that are reachable from `first` without passing `join`, excluding `join`."""
+    """Return the basic blocks that are reachable from `first` without passing `join`, excluding `join`."""
     found: set[int] = set()
     waiting = [each for each in first if each != join]
     while waiting:
@@ -137,7 +137,7 @@ def _reached(edges: dict[int, frozenset[int]], first: frozenset[int], join: int 
 
 
 def _postdominators(edges: dict[int, frozenset[int]]) -> dict[int, int | None]:
-    """Return the immediate postdominator of each block; None if that is the end of the program.
+    """Return the immediate postdominator of each basic block; None if that is the end of the program.
 
     Uses the iterative algorithm of Cooper, Harvey and Kennedy on the reversed graph, whose root -1 is the end.
     """
@@ -182,7 +182,7 @@ def _postorder(edges: dict[int, list[int]], root: int) -> list[int]:
 
 
 def _common(immediate: dict[int, int], number: dict[int, int], one: int, other: int) -> int:
-    """Return the nearest common ancestor of two blocks in the postdominator tree."""
+    """Return the nearest common ancestor of two basic blocks in the postdominator tree."""
     while one != other:
         while number[one] < number[other]:
             one = immediate[one]

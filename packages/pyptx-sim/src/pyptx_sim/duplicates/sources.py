@@ -40,7 +40,7 @@ class SourceValue:
 
     @property
     def residue(self) -> Numbers:
-        """Exact number of a float; for a constant, its value modulo `numbers.PRIME`."""
+        """Exact value number of a float (in exact arithmetic); for a constant, its value modulo `numbers.PRIME`."""
         number, values = self.number, self.values
         if self.ptx_type not in FLOATS or number.level.min() != FIXED:
             return number.exact

@@ -71,7 +71,7 @@ class StoreSite:
         return cls(given, -(-move.stored // 8), ROW, parts, lambda held: held[registers, :, holders].swapaxes(1, 2))
 
     def numbers(self, wave: Wave, lanes: Lanes) -> tuple[NDArray[Any], ...]:
-        """Return a store's strict and exact numbers, whether an input is unknown, and leaves, `[warps, 32]` each."""
+        """Return a store's strict and exact value numbers, mask of unknown inputs, and `leaf_bits`, `[warps, 32]`."""
         given = [each(wave, lanes).number for each in self.sources]
         size = np.full((1, 1), self.size, np.uint64)
 
@@ -83,7 +83,7 @@ class StoreSite:
 
 
 def _held(wave: Wave, lanes: Lanes, arrays: list[NDArray[Any]]) -> NDArray[Any]:
-    """Return arrays for all warps of a wave, `[sources, warps, 32]`, from arrays for the warps of `lanes`."""
+    """Return numbers for all running warps, `[sources, warps, 32]`, from `arrays` for the warps of `lanes`."""
     held = np.zeros((len(arrays), wave.height, WARP), arrays[0].dtype)
     for each, values in zip(held, arrays, strict=True):
         each[lanes.row_numbers()] = values

@@ -33,13 +33,13 @@ class Relation(IntEnum):
     """Relation of the values of two racing stores, from benign to harmful."""
 
     EQUAL = 0
-    """The same instructions compute both values from the same inputs."""
+    """The same instructions compute both stored values from the same inputs."""
     ROUNDED = 1
-    """Both values are equal in exact arithmetic."""
+    """Both stored values are equal in exact arithmetic."""
     UNKNOWN = 2
-    """One value has unknown inputs, or both values depend on the same inputs in different ways."""
+    """One stored value has unknown inputs, or both stored values depend on the same inputs in different ways."""
     DIFFERENT = 3
-    """The values depend on different inputs."""
+    """The two stored values depend on different inputs."""
 
 
 @dataclass(slots=True)
@@ -62,7 +62,7 @@ class _Units:
 
     @classmethod
     def fresh(cls, count: int) -> _Units:
-        """Return the records of `count` units to which no instruction has stored."""
+        """Return the records of `count` memory units (see `_Units`) to which no instruction has stored."""
         strict, exact, leaves = (zeros(count, np.uint64) for _ in range(3))
         return cls(strict, exact, zeros(count, np.bool_), leaves, zeros(count, np.int32))
 
@@ -85,7 +85,7 @@ class StoredNumbers(Observer):
         return replace(block, steps=tuple((pc, self._numbered(pc, action)) for pc, action in block.steps))
 
     def _numbered(self, pc: int, action: Action) -> Action:
-        """Return an action that computes the value numbers of a store's values, then executes the store."""
+        """Return a function that computes the value numbers of a store's values, then executes the store."""
         site = self._sites.get(pc)
         if site is None:
             return action
@@ -100,7 +100,7 @@ class StoredNumbers(Observer):
     # --- events ---------------------------------------------------------------------------------
 
     def wave_started(self) -> None:
-        """Discard the records of stores to memory that belongs to CTAs of earlier waves."""
+        """Discard the records of stores to memory that belongs to CTAs that have exited."""
         for space in tuple(self._memories):
             if space != "global":
                 del self._memories[space]
@@ -108,7 +108,7 @@ class StoredNumbers(Observer):
     def access(
         self, space: Space, kind: AccessKind, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int
     ) -> None:
-        """Record the value numbers of stores at `sites`; discard them where other instructions write."""
+        """Record the value numbers of stores at `sites`; discard those of memory that other instructions write."""
         if kind not in {"write", "atomic"}:
             return
         stored = self._now if kind == "write" and pc in self._sites else None

@@ -1,4 +1,4 @@
-"""Instrument the instructions of a slice so that they also compute the value numbers of their results."""
+"""Instrument the instructions of a backward slice so that they also compute the value numbers of their results."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Tracker:
     versions: Versions
 
     def step(self, pc: int, action: Action) -> Action:
-        """Return an instruction's action that also computes the value numbers of results in `slots`."""
+        """Return a function that executes an instruction and computes the value numbers of its results in `slots`."""
         if self.slots.isdisjoint(self.slice.uses[pc].written):
             return action
         operands = Operands(self.program, self.program.sites[pc], checked=False)
@@ -61,7 +61,7 @@ class Tracker:
         return _numbered(action, _Numbered(numbering, results, guard, keeps))
 
     def end(self, branch: Branch | None, pc: int, terminator: Terminator) -> Terminator:
-        """Return a terminator that also records its branch condition, or assigns new value numbers to its results."""
+        """Return a function that ends a basic block, and records the branch condition or numbers the results."""
         operands = Operands(self.program, self.program.sites[pc], checked=False)
         if branch is not None and not self.slots.isdisjoint(branch.written):
             return _branching(terminator, branch, _decider(operands))
@@ -98,7 +98,7 @@ def _block(tracker: Tracker, block: Block, branches: Mapping[int, Branch], joine
 
 @dataclass(frozen=True, slots=True)
 class _Numbered:
-    """Numbering function, result registers and guard of an instruction.
+    """How the results of an instruction get value numbers: the function, the result registers and the guard.
 
     `keeps`: a `FIXED` result keeps its exact number, which is otherwise replaced by a hash of the value.
     """
@@ -204,9 +204,9 @@ def _decider(operands: Operands) -> Source:
 
 
 def _numbering(operands: Operands, versions: Versions) -> Numbered:
-    """Return an instruction's numbering function or None, its result operands, and `_Numbered.keeps`.
+    """Return a function that computes value numbers of an instruction's results, or None; result operands; `keeps`.
 
-    Fixed values that are moved or computed exactly keep their exact numbers.
+    For `keeps`, see `_Numbered`: `FIXED` values that are moved or computed exactly keep their exact numbers.
     """
     meaning = meaning_of(operands.opcode)
     if isinstance(meaning, InstructionSemantics):

@@ -52,7 +52,7 @@ class Meaning:
 
     @property
     def exact(self) -> bool:
-        """Whether the result is a float with an exact number."""
+        """Whether the result is a float with an exact number (value number in exact arithmetic)."""
         results = FLOATS | _PAIRS if self.name == "cvt" else FLOATS
         floats = FLOATS.issuperset(self.sources) and results.issuperset(self.results)
         if not floats or not _DISCRETE.isdisjoint(self.words):
@@ -89,7 +89,7 @@ def _ordered(meaning: Meaning, numbers: list[Numbers]) -> list[Numbers]:
 
 
 def _exact(meaning: Meaning, given: Sequence[SourceValue]) -> Numbers:
-    """Return the exact number of a float computed from floats."""
+    """Return the exact value number of a float that is computed from floats."""
     residues = [each.residue for each in given]
     field = _FIELD.get(meaning.name)
     if field is not None and _PAIRS.isdisjoint(meaning.results):
@@ -98,7 +98,7 @@ def _exact(meaning: Meaning, given: Sequence[SourceValue]) -> Numbers:
 
 
 def _leaves(numbers: Sequence[Number]) -> Numbers:
-    """Return the leaves of a value that is computed from values with these value numbers."""
+    """Return `Number.leaves`, the filter of inputs, of a value computed from values with these value numbers."""
     leaves: Numbers = np.zeros((1, 1), np.uint64)
     for each in numbers:
         leaves = leaves | each.leaves
@@ -121,7 +121,7 @@ def unpacked(count: int, whole: SourceValue) -> list[Number]:
 
 
 def packed(given: Sequence[SourceValue]) -> Number:
-    """Return the value number of the value that consists of these parts."""
+    """Return the value number of a value that an instruction packs from the parts `given`."""
     parts, level = [each.number for each in given], highest([each.number for each in given])
     whole = parts[0].strict ^ _part(0)
     together = np.logical_and.reduce([whole == each.strict ^ _part(index) for index, each in enumerate(parts)])

@@ -1,4 +1,4 @@
-"""Register fragments that a wave keeps as whole matrices until asynchronous operations complete (`Wave.deferred`)."""
+"""Register fragments, kept as whole matrices until asynchronous operations complete (`Wave.deferred`)."""
 
 from __future__ import annotations
 

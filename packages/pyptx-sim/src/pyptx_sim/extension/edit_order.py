@@ -81,7 +81,7 @@ def _reaches_memory(node: Instruction) -> bool:
 
 
 def _feeds(first: Instruction, second: Instruction) -> bool:
-    """Return whether `second` uses a destination register of `first`: one of the first operand, unless an address."""
+    """Return whether `second` uses a register that `first` writes: in its first operand, if that is not an address."""
     written = first.operands[:1] if first.operands and not isinstance(first.operands[0], Address) else ()
     names = {name for operand in written for name in _registers(operand)}
     used = {name for operand in second.operands for name in _registers(operand)}

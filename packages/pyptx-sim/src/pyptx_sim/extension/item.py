@@ -29,8 +29,8 @@ class AsyncIssue:
 
     `group` is the kind of the operations' async-groups, and `numbers` the index of each operation's group. If mbarriers
     track completion, `group` is None and `numbers` is unused. Subclasses add arrays, or tuples of arrays, with one
-    entry per operation, and define `move`. `ExecutionContext.issue` passes an item to the engine, which assigns the
-    `item_id` that observers receive.
+    entry per operation, and define `move`. `ExecutionContext.issue` passes an `AsyncIssue` to the engine, which assigns
+    the `item_id` that observers receive.
     """
 
     wave: Wave
@@ -59,11 +59,11 @@ class AsyncIssue:
         """Read the sources of all operations: a thread waits for these reads. Called if `GroupKind.reads` is true."""
 
     def move(self) -> None:
-        """Perform all operations of this item; the caller has removed operations that complete later."""
+        """Perform all operations of this `AsyncIssue`; the caller has removed operations that complete later."""
         raise NotImplementedError
 
     def complete(self, which: NDArray[np.bool_] | None) -> None:
-        """Complete the operations that `which` selects, and remove them from this item; None selects all."""
+        """Complete the operations that `which` selects, and remove them from this `AsyncIssue`; None selects all."""
         if which is None:
             self.move()
             self.keep(slice(0))
@@ -73,21 +73,21 @@ class AsyncIssue:
         self.keep(~which)
 
     def complete_earlier(self, which: Callable[[Item], NDArray[np.bool_] | None]) -> None:
-        """Complete operations of items issued earlier; for use in `move`.
+        """Complete operations of earlier `AsyncIssue`s; for use in `move`.
 
-        `which` returns the mask of these operations in each earlier item; None selects none.
+        `which` returns the mask of these operations in each earlier `AsyncIssue`; None selects none.
         """
         self.wave.engine.complete_before(self.item_id, which)
 
     def take_earlier(self, which: Callable[[AsyncIssue], NDArray[np.bool_] | None]) -> list[AsyncIssue]:
-        """Remove and return the operations that `which` selects in earlier items; the caller's `move` performs them.
+        """Remove and return operations of earlier `AsyncIssue`s, as selected by `which`, for the caller's `move`.
 
-        The returned items are in the order of issue.
+        The caller's `move` must perform them. The returned `AsyncIssue`s are in the order of issue.
         """
         return self.wave.engine.take_before(self.item_id, which)
 
     def goes_on_in(self, following: AsyncIssue) -> bool:  # noqa: ARG002 - what subclasses ask for
-        """Return whether `move` of `following`, the next item issued, also performs the operations of this item."""
+        """Return whether `move` of `following`, the next `AsyncIssue`, also performs this `AsyncIssue`'s operations."""
         return False
 
     def count_bytes(self, barrier: int, count: int) -> None:
@@ -103,18 +103,18 @@ class AsyncIssue:
         return self.wave.machine.cancel_launch()
 
     def issued_by(self, warps: NDArray[np.int64], lanes: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return, per operation, whether lane `lanes[i]` of `warps[i]` issued it, for any i."""
+        """Return, per operation, whether one of the threads (lane `lanes[i]` of `warps[i]`) issued the operation."""
         issued: NDArray[np.bool_] = np.isin(self.warps * 32 + self.lanes, warps * 32 + lanes)
         return issued
 
     def part(self, which: NDArray[np.bool_]) -> AsyncIssue:
-        """Return a new item with the operations that `which` selects."""
+        """Return a new `AsyncIssue` with the operations that `which` selects."""
         part = type(self)(**{name: getattr(self, name) for name in self.__dataclass_fields__})
         part.keep(which)
         return part
 
     def keep(self, which: NDArray[np.bool_] | slice) -> None:
-        """Keep only the operations that `which` selects in this item."""
+        """Keep only the operations that `which` selects in this `AsyncIssue`."""
         for name in self.__dataclass_fields__:
             value = getattr(self, name)
             if isinstance(value, np.ndarray):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 CHUNK = 16
 """Number of bytes along the contiguous dimension that a swizzle never separates."""
-_CORE = 8  # rows of a core matrix (of an MN-major matrix, positions along K)
+_CORE = 8  # number of rows of a core matrix (positions along K if it is MN-major)
 _ROW = 128  # bytes after which a swizzle pattern advances to its next row
 _PERIOD = 1024  # bytes after which every swizzle pattern repeats
 
@@ -65,7 +65,7 @@ class Extent:
 
 
 Located: TypeAlias = tuple[SharedMatrix, int]
-"""A matrix, and the offset of its CTA's shared memory in the arena of space `shared`."""
+"""A matrix, and the offset of its CTA's shared memory in the arena (shared memory of all CTAs that run together)."""
 
 
 @lru_cache(maxsize=512)
@@ -111,16 +111,20 @@ def gather(arena: Arena, matrices: Sequence[Located], extent: Extent, dtype: np.
 
 
 def offsets(matrices: Sequence[Located], extent: Extent) -> IntArray:
-    """Return the arena offset of each 16 bytes of several matrices: `[matrices, …]`, then the axes of `places`."""
+    """Return the offset of each 16 bytes of matrices in the arena, the shared memory of all CTAs that run together.
+
+    The axes are `[matrices, …]`, then the axes of `places`.
+    """
     inside, which, blocks = _distinct(matrices)
     found: IntArray = _all_places(inside, extent)[which] + blocks[:, None, None]
     return found
 
 
 def pieces(matrices: Sequence[Located], extent: Extent) -> tuple[IntArray, int]:
-    """Return the arena offsets of the contiguous pieces of matrices, `[matrices, pieces]`, and the bytes per piece.
+    """Return the offsets of the contiguous pieces of matrices, `[matrices, pieces]`, and the bytes per piece.
 
-    Pieces are as large as possible: a swizzle may keep more than 16 bytes contiguous.
+    Offsets are in the arena, the shared memory of all CTAs that run together. Pieces are as large as possible: a
+    swizzle may keep more than 16 bytes contiguous.
     """
     inside, which, blocks = _distinct(matrices)
     found, size = _all_pieces(inside, extent)
@@ -128,10 +132,10 @@ def pieces(matrices: Sequence[Located], extent: Extent) -> tuple[IntArray, int]:
 
 
 def _distinct(matrices: Sequence[Located]) -> tuple[tuple[SharedMatrix, ...], IntArray, IntArray]:
-    """Return the distinct matrices and, per given matrix, its index among these and the arena offset of its CTA."""
+    """Return the distinct matrices and, per given matrix, its index among these and its CTA's shared memory offset."""
     blocks = np.array([block for _, block in matrices], np.int64)
     one = matrices[0][0]
-    if all(matrix is one for matrix, _ in matrices):  # one object: no need to compare by hash
+    if all(matrix is one for matrix, _ in matrices):  # the same object in all CTAs: no hashing
         return (one,), np.zeros(len(matrices), np.int64), blocks
     numbers: dict[SharedMatrix, int] = {}
     which = [numbers.setdefault(matrix, len(numbers)) for matrix, _ in matrices]

@@ -1,4 +1,4 @@
-"""State spaces beyond those of ordinary PTX, and memory proxies."""
+"""State spaces that plugins add to the simulator, such as tensor memory, and memory proxies."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["ASYNC", "Proxy", "Space", "name_of"]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Space:
-    """State space besides those of ordinary PTX: each CTA has `size` bytes from address 0, uninitialized at its start.
+    """State space that a plugin adds: each CTA has `size` bytes from address 0, uninitialized when the CTA starts.
 
     The checks report reads of unwritten bytes, as in shared memory. Two unordered accesses break the rule
     `<name>-race`, which the extension must define. `describe(address)` returns the address as text for messages.

@@ -8,7 +8,7 @@ __all__ = ["Stall"]
 
 
 class Stall(Protocol):
-    """Object of a wave that lanes wait for until another thread resumes them (`Wave.stalled`)."""
+    """Object, such as a register pool, that lanes wait for until another thread resumes them (`Wave.stalled`)."""
 
     @property
     def name(self) -> str:
@@ -26,5 +26,5 @@ class Stall(Protocol):
         ...
 
     def describe(self, warp: int) -> str:
-        """Return why a warp of the wave is blocked, for the report of a deadlock: "waiting for 4 registers"."""
+        """Return why a warp is blocked, for the report of a deadlock: "waiting for 4 registers"."""
         ...

@@ -20,7 +20,7 @@ Converges: TypeAlias = Literal["", "lanes", "warp", "warpgroup"]
 
 
 class RegisterChecker(Protocol):
-    """Checker, for one wave, of warps' accesses to registers that asynchronous operations use."""
+    """Checker, for the CTAs that run together, of accesses to registers that asynchronous operations use."""
 
     def touch(self, read: tuple[int, ...], written: tuple[int, ...], turn: ExecutionContext) -> None:
         """Check an instruction that reads and writes the given registers."""
@@ -35,8 +35,8 @@ class AsyncRegisters(Generic[J_co]):
     """Registers that an instruction's asynchronous operations use after issue.
 
     `registers(operands)` returns the names of these registers by register slot. In a checked run, `check(wave,
-    registers)` creates one checker per wave; `registers` are the registers of all instructions of the program with this
-    checker. The checker's `touch` is called for every access to these registers.
+    registers)` creates one checker per wave (the CTAs that run together); `registers` are the registers of all
+    instructions of the program with this checker. The checker's `touch` is called for every access to these registers.
 
     `finish(turn, read, written)` is called in every run before lanes read or write such registers, while any operation
     is outstanding. `finish` completes the operations if ptxas inserts a wait there.

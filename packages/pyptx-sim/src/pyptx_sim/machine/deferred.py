@@ -48,7 +48,7 @@ class DeferredRegisters:
             self._changed.append(matrix)
 
     def flush(self) -> None:
-        """Write all changed matrices to the registers."""
+        """Write all matrices that were set since the last `flush` to the registers of their warps."""
         for matrix in self._changed:
             matrix.flush()
         self._changed.clear()
@@ -79,13 +79,13 @@ class DeferredMatrix:
         return self._values[units]
 
     def put(self, units: IntArray, values: Array) -> None:
-        """Set the matrices of `units`, without writing them to the registers."""
+        """Set the matrices of `units` (indices of warps that share one); the registers change at the next `flush`."""
         self._forget_stale()
         self._values[units] = values.reshape(len(units), -1).view(self._bits)
         self._known[units] = self._changed[units] = True
 
     def flush(self) -> None:
-        """Write the matrices that changed since the last flush to the registers."""
+        """Write the matrices that were set since the last `flush` to the registers of their warps."""
         units = np.flatnonzero(self._changed)
         self._changed[:] = False
         starts = np.arange(len(units)) * self.distribution.size
@@ -119,12 +119,12 @@ class DeferredMatrix:
         return registers
 
     def _rows(self, units: IntArray) -> IntArray:
-        """Return the row numbers of the units' warps in a `[registers * warps, 32]` array, register by register."""
+        """Return the rows of `units` (warps that share a matrix) in a `[registers * warps, 32]` array, by register."""
         first = np.arange(len(self._slots)) * self._wave.height
         return (first[:, None] + self._warps[units].reshape(-1)).reshape(-1)
 
     def _collect(self, units: IntArray) -> None:
-        """Gather the matrices of `units` from the registers."""
+        """Gather the matrices of `units` (indices of warps that share one) from the registers of these warps."""
         elements = self.distribution.elements
         words = self._current().reshape(-1, WARP).take(self._rows(units), axis=0)
         words = words.reshape(len(self._slots), len(units), -1)

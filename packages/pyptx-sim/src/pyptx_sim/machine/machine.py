@@ -41,10 +41,10 @@ if TYPE_CHECKING:
     from pyptx_sim.observer import Past, Space
     from pyptx_sim.program.program import Program
 
-# Warps of a wave: register arrays of 8192 lanes fit the cache and cost little more than NumPy's call overhead.
+# Warps per wave: register arrays of 8192 lanes fit the cache and cost little more than NumPy's call overhead.
 WAVE_WARPS = 256
 
-# Warps of a wave if CTAs wait for each other: the resident warps of a whole GPU.
+# Warps per wave if CTAs wait for each other: the resident warps of a whole GPU.
 RESIDENT_WARPS = MULTIPROCESSORS * MOST_WARPS
 
 # Number of basic blocks that chosen warps execute before the scheduler, livelock detection and step limit run again.

@@ -164,7 +164,7 @@ class Specials:
         return aligned(machine.shared_end - SHARED_BASE, unit if number >= first else before)
 
     def _clock(self, base: str) -> int:
-        # The clock also counts the steps of earlier waves.
+        # %clock and %globaltimer also count the scheduler steps of earlier waves of CTAs.
         cycles = (self._wave.machine.steps + self._wave.steps) * _CYCLES_PER_STEP
         if base in {"clock_hi", "globaltimer_hi"}:
             return cycles >> 32

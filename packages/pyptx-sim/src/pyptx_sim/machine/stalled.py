@@ -54,7 +54,7 @@ class Stalled:
         self._wave.resume(self._ids)
 
     def acquire(self, owner: KeyOwner, key: Hashable = None, phase: int = 0) -> None:
-        """Acquire, in all these lanes, what `ExecutionContext.release` released with the same owner, key and phase."""
+        """Acquire, in all these lanes, the clocks that `ExecutionContext.release` released with equal arguments."""
         wave, splits = self._wave, self._wave.splits
         if wave.machine.observers.active and len(self._ids):
             pc = int(splits.site[self._ids[0]])

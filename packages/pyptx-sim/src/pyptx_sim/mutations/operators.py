@@ -1,4 +1,4 @@
-"""Mutation operators of ordinary PTX: each with the opcodes that it changes and the resulting fault."""
+"""Mutation operators of PTX outside the pyptx-arch packages: each with the opcodes that it changes and its fault."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ DROPS = (
         edits.drop_with(1, "barrier", "cluster", "wait"),
         "the CTAs of the cluster do not synchronize",
     ),
-    Mutation("drop a commit", _COMMITS, edits.drop, "the group is empty: wait_group returns at once"),
+    Mutation("drop a commit", _COMMITS, edits.drop, "the async-group is empty: wait_group returns at once"),
     Mutation("drop a group wait", (*_GROUP_WAITS, "cp.async.wait_all"), edits.drop, "no thread waits for the copies"),
     Mutation("drop a wait", _WAITS, edits.no_wait, "no thread waits for the mbarrier phase"),
     Mutation("drop a retry", _WAITS, edits.no_retry, "a wait that returns false is not repeated"),
@@ -76,7 +76,7 @@ NUMBERS = (
         "the tx-count exceeds its limit",
         having="expect_tx",
     ),
-    Mutation("allow one more pending group", _GROUP_WAITS, edits.add(0, 1), "the last group may be incomplete"),
+    Mutation("allow one more pending group", _GROUP_WAITS, edits.add(0, 1), "the last async-group may be incomplete"),
     Mutation(
         "change a thread count",
         _BLOCK_BARRIERS,
@@ -140,7 +140,7 @@ ADDRESSES = (
         "raise the rank of a tensor copy",
         _COPIES,
         edits.one_more_rank,
-        "the tensor map has another rank",
+        "the tensor map and the copy differ in rank",
         having="tensor",
     ),
 )
@@ -217,7 +217,7 @@ ORDER = (
         "the fence follows the instruction it must precede",
     ),
     Mutation(
-        "commit before preceding copies", _COMMITS, edits.sooner, "the copies after the commit belong to no group"
+        "commit before preceding copies", _COMMITS, edits.sooner, "the copies after the commit belong to no async-group"
     ),
     Mutation(
         "arrive before preceding accesses",

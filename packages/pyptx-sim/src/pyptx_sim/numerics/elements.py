@@ -88,7 +88,7 @@ def _index(fragment: Fragment) -> Array:
     """Return, for each matrix element, its index in the registers: `(register * lanes + lane) * packed + position`."""
     elements = elements_of(fragment).reshape(-1)
     index = np.empty(fragment.products * fragment.rows * fragment.columns, np.int64)
-    index[elements[::-1]] = np.arange(len(elements))[::-1]  # an element stored several times gets its first position
+    index[elements[::-1]] = np.arange(len(elements))[::-1]  # an element in several registers gets its first position
     return index.reshape(fragment.products, fragment.rows, fragment.columns)
 
 
@@ -105,7 +105,7 @@ def elements_of(fragment: Fragment) -> Array:
 
 
 def _elements_in(fragment: Fragment, grid: tuple[int, int]) -> Array:
-    """Return `elements_of` each fragment of a grid, as flat indices in the whole matrix: `[rows, columns, …]`."""
+    """Return `elements_of` each fragment in a grid of fragments as flat indices in a matrix: `[rows, columns, …]`."""
     below, beside = grid
     rows, columns = np.divmod(elements_of(fragment), fragment.columns)
     row = np.arange(below)[:, None, None, None, None] * fragment.products * fragment.rows + rows
@@ -120,7 +120,7 @@ def _along(steps: Sequence[int]) -> Array:
 
 
 def _whole_words(index: Array, packed: int) -> Array | None:
-    """Return `index`, of elements, as an index of words if the `packed` elements of a word stay adjacent; else None."""
+    """Return element indices `index` as word indices if the `packed` elements of each word stay adjacent; else None."""
     rows = index.reshape(-1, packed)
     if (rows != rows[:, :1] + np.arange(packed)).any() or (rows[:, 0] % packed).any():
         return None

@@ -14,7 +14,7 @@ from pyptx_sim.operation import Array
 
 Widen: TypeAlias = Callable[[Array], Array]
 
-_TF32_BITS = np.uint32(0xFFFFE000)  # sign, 8 exponent and 10 mantissa bits; the 13 low bits are ignored
+_TF32_BITS = np.uint32(0xFFFFE000)  # tf32: sign, 8 exponent and 10 mantissa bits; the 13 low bits are ignored
 _F32 = np.float32
 
 

@@ -2,7 +2,7 @@
 
 A kernel multiplies one fragment with many fragments, and adds to accumulators that it has just computed. Register
 arrays are never changed in place, so a result is valid while the arrays exist. An entry is removed when its register
-arrays are freed because the registers are overwritten or the wave ends.
+arrays are freed because the registers are overwritten or all CTAs exit.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ def scales_of_units(values: Array, precision: Precision) -> tuple[Array, Array]:
 
 
 def overflowed(result: Array, values: Array, greatest: float, mode: str) -> Array:
-    """Replace results above `greatest` by it or infinity, as `mode` requires; results of infinite `values` stay."""
+    """Replace results above `greatest` by `greatest` or infinity, as `mode` requires, unless the value is infinite."""
     over = (np.abs(result) > greatest) & np.isfinite(values)
     if not over.any():
         return result

@@ -148,7 +148,7 @@ def _products(a: tuple[Array, Array | int], b: tuple[Array, Array | int]) -> tup
 
 
 def _groups(a: Array, b: Array, scales: tuple[Array, Array], group: int) -> tuple[Array, Array]:
-    """Return the sum of each group's products times its scale factors, and the exponents of the scale factors."""
+    """Return the sum of each `group` adjacent products times their scale factors, and the scale factors' exponents."""
     products = a.astype(_F64) * b
     sums = products.reshape(*products.shape[:-1], -1, group).sum(axis=-1)
     of_a, of_b = (each[..., ::group] for each in scales)

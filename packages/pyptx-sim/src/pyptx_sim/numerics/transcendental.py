@@ -47,7 +47,7 @@ def correctly_rounded(
     def compute(a: Array) -> Array:
         wide = np.asarray(function(a.astype(F64)))
         result = wide.astype(F32)
-        tails = wide.view(np.uint64)  # in place: allocating a large temporary array takes longer than the function
+        tails = wide.view(np.uint64)  # in place: allocating a large temporary array takes longer than `function`
         tails <<= np.uint64(_TAIL)
         tails -= _BELOW
         if np.minimum.reduce(tails, axis=None) > _WIDTH and (

@@ -145,7 +145,7 @@ class Flattener:
         return binding
 
     def _param_variable(self, name: str, shape: Shape) -> Binding:
-        """Place a scalar `.param` or the address of an unsized array in a register, another array in the frame."""
+        """Place a scalar `.param` or an unsized array's address in a register, another array in the stack frame."""
         if shape.dimensions and not shape.size:
             return UnsizedParameter(self._register(name, "u64"))
         if shape.dimensions or name in self._in_memory:

@@ -66,7 +66,7 @@ class Declared:
 
 @dataclass(frozen=True, slots=True)
 class LinkedFunction:
-    """Function; `node.name` is its key. `ordinal`: number of its first instruction in reading order of all modules."""
+    """Function; `node.name`: key in `Linked.functions`; `ordinal`: number of its first instruction in reading order."""
 
     module: int
     node: Function

@@ -44,7 +44,7 @@ def _flow_order(predecessors: Mapping[int, Collection[int]]) -> tuple[int, ...] 
 def _cyclic_parts(successors: Edges, blocks: frozenset[int]) -> Iterator[frozenset[int]]:
     """Yield the strongly connected components, on `blocks`, that have a cycle (Tarjan's algorithm)."""
     number: dict[int, int] = {}
-    lowest: dict[int, int] = {}  # for each block on the stack: lowest number of a block reachable from it
+    lowest: dict[int, int] = {}  # by basic block on the stack: lowest number of a basic block that it reaches
     stack: list[int] = []
     for root in sorted(blocks):
         path = [] if root in number else [(root, iter(successors[root] & blocks))]
@@ -74,7 +74,7 @@ def _cyclic_parts(successors: Edges, blocks: frozenset[int]) -> Iterator[frozens
 
 
 def _taken(stack: list[int], last: int) -> frozenset[int]:
-    """Pop a stack down to and including `last`; return the popped blocks."""
+    """Pop a stack of basic blocks down to and including `last`; return the popped basic blocks."""
     taken: set[int] = set()
     while last not in taken:
         taken.add(stack.pop())

@@ -225,7 +225,7 @@ class _Lowering:
 
 
 def _framed(layout: FunctionLayout, *, recursive: bool) -> FunctionLayout:
-    """Return a function's layout, with a nonempty frame if recursive, so that endless recursion uses up the stack."""
+    """Return a function's layout, with a nonempty stack frame if recursive, so endless recursion uses up the stack."""
     return replace(layout, recursive=True, frame_size=max(layout.frame_size, 16)) if recursive else layout
 
 
@@ -236,7 +236,7 @@ def _pick_entry(functions: Mapping[str, LinkedFunction], entry: str | None) -> F
     if entry is None:
         if len(entries) != 1:
             raise ProgramError(
-                f"expected one entry, got {len(entries)} ({names})", help="select one with entry= (--entry)"
+                f"expected one entry, got {len(entries)} ({names})", help="select an entry with entry= (--entry)"
             )
         return entries[0]
     for function in entries:

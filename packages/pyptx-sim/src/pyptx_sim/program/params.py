@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
 
 
-# Operand classes that contain no symbols or inner operands; most operands are of these classes.
+# Operand classes that contain no symbols or nested operands; most operands are of these classes.
 _NAMELESS = (Register, Immediate, str)
 
 

@@ -54,7 +54,7 @@ _Value: TypeAlias = "Variable | Literal['number', 'unknown']"
 _UNKNOWN: Final = "unknown"
 _NUMBER: Final = "number"
 BOUNDED: Final = frozenset({"shared", "global", "const"})
-_POINTER_BYTES: Final = 4  # size of the narrowest address
+_POINTER_BYTES: Final = 4  # size of the narrowest address in bytes
 # By opcode: operands of which one may be an address, if the other operands are numbers; the result is then an address.
 _SUMS: Final = {
     **dict.fromkeys(("add", "and", "or", "xor"), ("a", "b")),
@@ -70,7 +70,7 @@ class _Definition:
     """Value that an instruction assigns to registers: the sum of `addresses` and `numbers`.
 
     The sum is an address if exactly one of `addresses` and none of `numbers` is an address. With `choice`, the value is
-    one of `addresses`, not their sum. `targets`: slots of the registers.
+    one of `addresses`, not their sum. `targets`: their register slots.
     """
 
     targets: tuple[int, ...]
@@ -100,7 +100,7 @@ def _is_bounded(placement: Placement) -> bool:
 
 
 def _settle(program: Program, *, trusting: bool) -> dict[int, _Value]:
-    """Return each register's variable, "number" or "unknown"; `trusting`: memory has no addresses of variables."""
+    """Return each register's variable, "number" or "unknown"; `trusting`: assume no address of a variable in memory."""
     definitions = [
         each
         for site, form in zip(program.sites, program.forms, strict=True)
@@ -217,7 +217,7 @@ def _stored(program: Program, site: Site) -> Iterator[int | _Value]:
 
 
 def _registers(scope: Scope, operand: Operand) -> Iterator[int]:
-    """Yield the slots of the registers in an operand; none for an address operand."""
+    """Yield the register slots of the registers in an operand; none for an address operand."""
     match operand:
         case Vector(elements) | CallList(elements):
             for each in elements:
@@ -264,7 +264,7 @@ def _sources(scope: Scope, operand: Operand) -> Iterator[int | _Value]:
                     yield from (each.slot for each in components)
                 case Placement() as found:
                     yield _of_variable(found, 0)
-                case None:  # a special register or a predefined constant
+                case None:  # not declared: a special register or a predefined constant
                     yield _NUMBER
                 case _:
                     yield _UNKNOWN

@@ -172,7 +172,7 @@ class Scope:
         """Return the binding of `name` in this scope, ignoring outer scopes; None if there is none."""
         found = self._names.get(name) or self._in_range(name)
         if found is not None:
-            self._names[name] = found  # cache names such as %r7 of a range
+            self._names[name] = found  # cache a register such as %r7 of a declared range `%r<8>`
         return found
 
     def _in_range(self, name: str) -> RegisterBinding | VectorBinding | None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @lru_cache(maxsize=32)
 def unassigned_registers(program: Program) -> Mapping[int, RegisterBinding]:
-    """Return, by slot, the registers of all functions that some control flow path reads before writing them.
+    """Return, by register slot, the registers of all functions that some path reads before writing them.
 
     A guarded instruction does not count as a write. In a callee, the parameters count as written.
     """
@@ -35,7 +35,7 @@ def unassigned_registers(program: Program) -> Mapping[int, RegisterBinding]:
 
 
 def _living(program: Program, layout: FunctionLayout) -> dict[int, RegisterBinding]:
-    """Return, by slot, the registers live at the start of a function. Integers represent sets of slots, as bits."""
+    """Return, by register slot, the registers live at the start of a function. Sets of slots are bits of integers."""
     first = program.block_of[layout.body.start]
     last = program.block_of.get(layout.body.stop, len(program.blocks))
     names: dict[int, RegisterBinding] = {}
@@ -63,7 +63,7 @@ def _living(program: Program, layout: FunctionLayout) -> dict[int, RegisterBindi
 
 
 def _use_of_block(program: Program, index: int, names: dict[int, RegisterBinding]) -> tuple[int, int]:
-    """Return the slots that a basic block reads before writing them, and the slots that it always writes, as bits."""
+    """Return, as bits, the register slots that a basic block reads before writing, and the slots it always writes."""
     block = program.blocks[index]
     reads = writes = 0
     for site in program.sites[block.first : block.last]:

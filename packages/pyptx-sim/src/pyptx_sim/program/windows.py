@@ -15,7 +15,7 @@ LOCAL_WINDOW: Final = 2 << 32
 CONST_WINDOW: Final = 3 << 32
 PARAM_WINDOW: Final = 4 << 32
 CODE_WINDOW: Final = 5 << 32
-# Lower than all addresses at which Linux on x86-64 maps memory by default, so that host arrays are in this window.
+# Lower than all addresses at which Linux on x86-64 maps memory by default, so host arrays are in the global window.
 GLOBAL_WINDOW: Final = 0x7E00_0000_0000
 
 WINDOWS: Final = {

@@ -33,7 +33,7 @@ _FACT: Final = re.compile(r"(exact_grid_dim|exact_cluster_dim) = array<i64: (\d+
 _MEMREF: Final = re.compile(r'!cute\.memref<\w+, gmem, [^"]*"(.*)">')
 _SCALAR: Final = re.compile(r"(i|f)(\d+)|bf16")
 _LEAF: Final = re.compile(r"\?(?:\{[^}]*\})?|-?\d+")
-# Address of field 2 in a launch configuration, whose fields are grid, block and bytes of shared memory.
+# MLIR that computes the address of field 2 of a launch configuration (grid, block, bytes of shared memory).
 _CONFIGURED: Final = re.compile(r"(%\w+) = llvm\.getelementptr %\w+\[0, 2\][^\n]*array<3 x i32>, array<3 x i32>, i64, ")
 _LAUNCHED: Final = "llvm.call @_cudaLaunchKernelEx"
 

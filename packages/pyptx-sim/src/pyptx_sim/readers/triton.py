@@ -136,7 +136,7 @@ def _scratch(metadata: Any, kind: str, blocks: int) -> Argument:  # noqa: ANN401
 class _Reader:
     """Converter of call arguments to entry arguments; `descriptors` is Triton's metadata of each descriptor, in order.
 
-    `flags` is the number of flags that are passed with a descriptor made on the device.
+    `flags` is the number of flag parameters after the strides of a descriptor made on the device.
     """
 
     def __init__(self, descriptors: Iterator[Mapping[str, Any]], flags: int) -> None:
@@ -218,7 +218,9 @@ def _map(
     if element is None or element[1] not in _ELEMENTS or said.get("is_im2col") or said.get("fp4_padded"):
         raise LaunchError(f"{name}: unsupported descriptor {kind}", help="pass the entry's arguments to a Launch")
     if known is None:
-        raise LaunchError(f"no plugin provides descriptor {kind}", help="install the package of its architecture")
+        raise LaunchError(
+            f"no plugin provides descriptor {kind}", help="install the package of the descriptor's architecture"
+        )
     size = int(said["elem_size"])
     made: object = known(
         "tf32" if rounded else _ELEMENTS[element[1]],

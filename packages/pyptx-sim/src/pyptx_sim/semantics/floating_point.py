@@ -53,7 +53,7 @@ def _each(core: Core) -> Bind:
 
 
 def _arithmetic(name: str) -> Bind:
-    """Return the binding of IEEE operation `name` to an `Operation`, in the instruction's rounding mode or `rn`."""
+    """Return the function that binds IEEE operation `name` to an `Operation`, in the form's rounding mode or `rn`."""
 
     def bind(form: Bound) -> Operation:
         mode = form.word("rnd") or "rn"
@@ -67,7 +67,7 @@ def _arithmetic(name: str) -> Bind:
 
 
 def _or_approximate(name: str, single_core: Core, double_core: Core | None = None) -> Bind:
-    """Return a binding: to IEEE operation `name` if the instruction has a rounding mode, else to `single_core`.
+    """Return a binding function: to IEEE operation `name` if the form has a rounding mode, else to `single_core`.
 
     `double_core`: the approximate function for f64.
     """
@@ -94,7 +94,7 @@ def _reciprocal_root(form: Bound) -> Operation:
 
 
 def _extreme(*, largest: bool) -> Bind:
-    """Return the binding of min or max, of two or three values, to an `Operation`."""
+    """Return the function that binds min or max, of two or three values, to an `Operation`."""
 
     def bind(form: Bound) -> Operation:
         return _lanewise(form, Extreme(largest, "NaN" in form.words, "abs" in form.words, "xorsign" in form.words))

@@ -66,7 +66,7 @@ def _saturated_sum(sign: int) -> Binary:
 
 
 def _extreme(core: Core) -> Callable[[Bound], Operation]:
-    """Return the binding of `core`, min or max, to an `Operation`; `.relu` replaces negative results by zero."""
+    """Return the function that binds `core`, min or max, to an `Operation`; `.relu` makes negative results zero."""
 
     def relu(a: Array, b: Array) -> Array:
         result: Array = np.maximum(core(a, b), a.dtype.type(0))
@@ -104,7 +104,7 @@ _BY_ZERO = Unspecified(
 
 
 def _division(core: Binary) -> Callable[[Bound], Operation]:
-    """Return the binding of `core`, div or rem, to an `Operation` whose result is unspecified for a zero divisor."""
+    """Return the function that binds `core` (div, rem) to an `Operation` with unspecified results for zero divisors."""
     return lambda form: operation(form, core, unspecified=None if constant(form, "b") else _BY_ZERO)
 
 

@@ -47,7 +47,7 @@ def _nth_set(mask: Array, base: Array, offset: Array) -> Array:
     reached = np.where(steps > 0, places >= start, np.where(steps < 0, places <= start, places == start))
     candidates = ones & reached
     ahead = np.cumsum(candidates, axis=-1)
-    behind = ahead[..., -1:] - ahead + candidates  # rank of each candidate, counted from the top bit down
+    behind = ahead[..., -1:] - ahead + candidates  # rank of each set bit in the search range, from the top bit down
     order = np.where(steps >= 0, ahead, behind)
     hit = candidates & (order == np.maximum(np.abs(steps), 1))
     return np.where(hit.any(axis=-1), hit.argmax(axis=-1).astype(U32), _ALL_ONES)

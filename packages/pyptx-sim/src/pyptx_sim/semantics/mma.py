@@ -151,7 +151,7 @@ def _of_target(using: Callable[[Sum], Compute], exact: Callable[[str], Sum] | No
 
 
 def _sums(form: Bound, types: Types) -> tuple[Sum, Callable[[str], Sum] | None]:
-    """Return the dot product functions for `types`: `fast` numerics; `exact` numerics, by target (None: the same)."""
+    """Return the dot product functions of `fast` numerics and, by target, of `exact` numerics (None: equal)."""
     if types[1] == "f64":
         return fast, lambda _target: exact_double(form.word("rnd") or "rn")
     if types[1] == "b1":

@@ -81,7 +81,7 @@ class _Grid:
     def multiply(
         self, a: Sequence[Array], b: Sequence[Array], addends: Sequence[Array], total: Sum
     ) -> tuple[Array, ...]:
-        """Compute all MMAs of the grid; return the registers of the fragments of d, in row-major order of the grid."""
+        """Compute all MMAs of the `_Grid`; return the registers of the fragments of d in the grid's row-major order."""
         sums = total(self._a(a), self._b(b), self._c.take(addends))
         registers = self._pack(sums)
         if self._goes_on:

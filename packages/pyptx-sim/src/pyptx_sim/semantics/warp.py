@@ -187,7 +187,7 @@ def _reduce(form: Bound) -> Operation:
 
 
 def _reduce_float(form: Bound) -> Operation:
-    """Return the `Operation` of redux.sync.min/max.f32; absent lanes contribute NaN, or an infinity with `.NaN`."""
+    """Return the `Operation` of redux.sync.min/max.f32; nonparticipating lanes count as NaN (`.NaN`: infinity)."""
     largest, magnitude = form.word("op") == "max", "abs" in form.words
     pair = Extreme(largest, "NaN" in form.words)
     absent = np.float32(np.nan)

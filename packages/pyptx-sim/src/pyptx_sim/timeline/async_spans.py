@@ -53,10 +53,10 @@ class _Flight:
 
 
 class Flights:
-    """Spans of one wave's asynchronous operations. Operations outstanding at the same time are on separate tracks."""
+    """Spans of asynchronous operations of the running CTAs; simultaneous operations are on separate tracks."""
 
     def __init__(self, tracks: WarpTracks, timeline: Timeline, places: SourceLines) -> None:
-        """Start without operations; `tracks` are the warps' tracks in the wave."""
+        """Start without operations; `tracks` are the tracks of the running warps."""
         self._tracks = tracks
         self._timeline = timeline
         self._places = places
@@ -72,7 +72,7 @@ class Flights:
             self._flights[item.item_id] = _Flight(item.pc, now, self._tracks.current)
 
     def describe(self, work: AsyncOperations) -> None:
-        """Record the issuing warps of an item's operations, and the bytes that the operations read and write."""
+        """Record the issuing warps of an instruction's asynchronous operations, and the bytes read and written."""
         flight = self._flights.get(work.item_id)
         if flight is None:
             return
@@ -88,7 +88,7 @@ class Flights:
             part.lanes, part.groups = work.lanes[here], work.groups[here]
 
     def follow(self, item_id: int, warps: IntArray) -> None:
-        """Record the issuing warps of an item of asynchronous arrivals (as `cp.async.mbarrier.arrive`)."""
+        """Record the issuing warps of asynchronous arrivals by one instruction (as `cp.async.mbarrier.arrive`)."""
         flight = self._flights.get(item_id)
         if flight is not None:
             self._divide(item_id, flight, warps, {})

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 # Lengths in pixels. The width of the drawing is proportional to the number of ticks, within bounds.
 _TICK, _NARROWEST, _WIDEST = 2.5, 900, 2400
 _GUTTER, _MARGIN, _ROW, _BAR, _TOP, _BOTTOM = 150, 12, 20, 15, 48, 34
-_MANY, _THIN = 8, 5  # bars are thin if an engine has more than this number of tracks
+_MANY, _THIN = 8, 5  # bars are thin if an engine (unit of asynchronous operations) has more tracks
 _LETTER = 5.6
 _GRID = 70  # minimum distance in pixels between two labels of the time axis
 _THINNEST = 0.5  # a span narrower than this is drawn together with the preceding span

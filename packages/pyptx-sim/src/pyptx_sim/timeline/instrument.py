@@ -1,4 +1,4 @@
-"""Instrumentation of a machine, so that it notifies a recorder. A machine that records nothing is unaffected.
+"""Instrumentation of a simulated machine: it notifies a timeline recorder. Other machines are unaffected.
 
 The code of a program is rewritten: the first and the last action of each basic block are wrapped. Instructions are
 neither added nor counted twice, so a run has the schedule and the results of a run without a recorder.
@@ -70,7 +70,7 @@ def _closing(block: Block, recorder: Recorder) -> Block:
 
 
 class WatchedEngine(Engine):
-    """Engine that notifies a recorder of issues and completions."""
+    """Engine of asynchronous operations that notifies a timeline recorder of issues and completions."""
 
     __slots__ = ("_recorder",)
 
@@ -98,13 +98,13 @@ class WatchedEngine(Engine):
 
 
 class WatchedLog(FindingLog):
-    """Log of findings that notifies a recorder of each new finding."""
+    """Log of findings that notifies a timeline recorder of each new finding."""
 
     recorder: Recorder
 
     @classmethod
     def of(cls, log: FindingLog, recorder: Recorder) -> WatchedLog:
-        """Return an empty log with the program and rules of `log`, which notifies `recorder`."""
+        """Return an empty finding log with the program and rules of `log`; the new log notifies `recorder`."""
         made = cls(log.place_of, log.opcode_of, log.origins, log.rules)
         made.recorder = recorder
         return made

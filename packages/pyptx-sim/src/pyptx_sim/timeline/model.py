@@ -17,7 +17,7 @@ KEPT = 400_000
 
 
 class Track(NamedTuple):
-    """Track of the timeline: a row for a warp split or an engine; tracks sort by their fields.
+    """Track of the timeline: a row for a warp split or an engine (unit of asynchronous operations); sorted by fields.
 
     `cta`: number of the CTA in launch order. If `engine` is None, `number` is a warp of the CTA and `part` the first
     lane of a warp split. Otherwise, `part` distinguishes simultaneous operations of the engine.
@@ -112,7 +112,7 @@ class Timeline:
             self.spans.append(span)
 
     def tracks(self) -> list[Track]:
-        """Return the tracks with spans or marks, in order: for each CTA the warps, then the engines."""
+        """Return the tracks with spans or marks: per CTA the warps, then the engines of asynchronous operations."""
         seen = {span.track for span in self.spans} | {mark.at.track for mark in self.marks}
         return sorted(seen, key=lambda track: (track.cta, track.engine or "", track.number, track.part))
 
@@ -128,7 +128,7 @@ class Clock:
     __slots__ = ("_first", "_inside", "_size", "_stirred", "now")
 
     def __init__(self) -> None:
-        """Start at tick 0."""
+        """Start the clock at tick 0."""
         self.now = 0
         self._first = 0
         self._size = 0
@@ -144,21 +144,21 @@ class Clock:
         self._first, self._size, self._inside = first, size, True
 
     def end(self) -> None:
-        """End the basic block: advance by a tick per instruction."""
+        """End the basic block: advance the clock by a tick per instruction."""
         self.now += self._size
         self._inside = False
 
     def stop(self, pc: int) -> None:
-        """Stop in the middle of the basic block, after instruction `pc`."""
+        """Stop the clock in the middle of the basic block, after instruction `pc`."""
         if self._inside:
             self.now = self.at(pc) + 1
             self._inside = False
 
     def perturb(self) -> None:
-        """Record a completion, which takes one tick if it is between basic blocks."""
+        """Record that an operation completes, which takes one tick if it happens between basic blocks."""
         self._stirred |= not self._inside
 
     def settle(self) -> None:
-        """Advance by one tick if there was a completion between basic blocks."""
+        """Advance the clock by one tick if an operation completed between basic blocks."""
         self.now += self._stirred
         self._stirred = False

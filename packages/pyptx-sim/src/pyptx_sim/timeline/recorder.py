@@ -1,4 +1,4 @@
-"""Recorder: observes a machine and records a timeline."""
+"""Recorder: observes a simulated machine and records a timeline."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Recorder(Observer):
             return tracks
         self._close()
         geometry = wave.geometry
-        recorded = int(np.count_nonzero(geometry.numbers < self._ctas))  # recorded CTAs are in the first CTA slots
+        recorded = int(np.count_nonzero(geometry.numbers < self._ctas))  # recorded CTAs precede the others
         tracks = WarpTracks(wave, recorded * geometry.launch.warps_per_cta, self.timeline, self._places)
         self._tracks, self._flights = tracks, Flights(tracks, self.timeline, self._places)
         x, y, z = geometry.ctaid
@@ -110,7 +110,7 @@ class Recorder(Observer):
             self._flights.issue(item, self._now())
 
     def complete(self, item: Item, which: Mask | None, before: int) -> None:
-        """Record that the operations `which` of an item complete; `before` operations of the item were outstanding."""
+        """Record that operations `which` of an instruction complete; `before` of its operations were outstanding."""
         if self._tracks is not None and self._flights.complete(item, which, before, self._now()):
             self._clock.perturb()
 
@@ -176,7 +176,7 @@ class Recorder(Observer):
             self.timeline.marks.append(Mark(Point(track, self._now()), "finding", heading, pc))
 
     def wave_ended(self) -> None:
-        """Close the spans of the wave, which has ended."""
+        """Close all open spans, because the wave (the CTAs that ran together) has ended."""
         self._close()
 
     def finish(self, error: str | None) -> Timeline:

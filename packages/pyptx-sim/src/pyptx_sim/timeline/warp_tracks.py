@@ -66,7 +66,7 @@ class _TrackWait:
 
 @dataclass(slots=True)
 class _Retry:
-    """Wait whose last try returned false at tick `end`, and the run spans of its lanes since then."""
+    """Wait whose last try returned false at tick `end`, and the spans in which its lanes have run since then."""
 
     wait: _TrackWait
     end: int
@@ -79,7 +79,7 @@ class _Retry:
 
 
 class WarpTracks:
-    """Spans of the recorded warps of one wave, which are the first `rows` warps of the wave.
+    """Spans of the recorded warps: the first `rows` warps of a wave (the CTAs that run together).
 
     The splits of a diverged warp are identified by their first lanes.
     """
@@ -88,7 +88,7 @@ class WarpTracks:
         """Start with every warp ready."""
         self.wave = wave
         self.rows = rows
-        self.current: dict[int, Track] = {}  # tracks of the warps that execute the current block
+        self.current: dict[int, Track] = {}  # tracks of the warps that execute the current basic block
         self.woken: set[Track] = set()  # tracks whose mbarrier wait has just ended
         self._timeline = timeline
         self._places = places
@@ -242,7 +242,7 @@ class WarpTracks:
     # --- end of the wave or of the run --------------------------------------------------------------
 
     def cut(self, now: int) -> None:
-        """Truncate the run spans of the current basic block at tick `now`."""
+        """Truncate, at tick `now`, the spans of the warps that run the current basic block."""
         for track in self.current.values():
             run = self._runs.get(track)
             if run is not None:

@@ -159,7 +159,7 @@ def _header(printer: BodyPrinter, chain: Chain, number: int) -> Expression:
 
 
 def _ending(printer: BodyPrinter, chain: Chain, number: int) -> list[str]:
-    """Return the keywords for the join label, and for the branch to that label at the end of the previous block."""
+    """Return header keywords for the join label, and for the previous block's branch to that label."""
     body = printer.body
     ways = chain.ways(body)
     if len(ways) == 1:
@@ -211,7 +211,7 @@ def _chain(body: Body, plan: RewritePlan, jump: Jump, first: Predicate) -> Chain
 
 
 def _next(body: Body, jump: Jump, join: int) -> Predicate | None:
-    """Return the condition at the start of a branch's taken path, if the blocks of that condition join at `join`."""
+    """Return the guard of the branch that starts the taken path of `jump`; None unless its paths join at `join`."""
     start = jump.target + 1
     for at in (start, start + 1):
         other = body.jump_at(at)

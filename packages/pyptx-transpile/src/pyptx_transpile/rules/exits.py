@@ -22,7 +22,7 @@ __all__ = ["BLOCK", "EXIT"]
 
 
 def find_blocks(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
-    """Yield a block rewrite for each target of unrewritten forward branches; targets of most branches first."""
+    """Yield a block rewrite for each target of unrewritten forward branches, targets with most branches first."""
     left = [jump for jump in body.jumps if jump.target > jump.at and plan.owner(jump.at) is None]
     count = Counter(jump.target for jump in left)
     starts: dict[int, int] = {}
@@ -48,7 +48,7 @@ def _around(starts: dict[int, int], start: int) -> int:
 
 
 def _start(body: Body, plan: RewritePlan, jump: Jump) -> int | None:
-    """Return the start of a block that a branch leaves: the item or rewrite around the branch, in the label's scope."""
+    """Return the start of a block that a branch leaves: the branch, or the rewrite around it in the label's scope."""
     start = plan.outermost(jump.at, jump.target)
     scope = body.scopes[jump.target]
     while start is not None and body.scopes[start] != scope:

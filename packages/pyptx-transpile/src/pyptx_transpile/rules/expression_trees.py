@@ -69,7 +69,7 @@ class Trees:
         self._once = uses_of(body).once
 
     def statements(self, places: range, *, turn: bool) -> list[Tree | None]:
-        """Return the statements of a range of items; None for an item that is not an instruction.
+        """Return the printed statements for a range of indices; None for each index without an instruction.
 
         `turn`: whether the range is an iteration of a loop.
         """
@@ -86,7 +86,7 @@ class Trees:
         return done
 
     def _alone(self, at: int, node: nodes.Instruction, *, turn: bool) -> Tree:
-        """Return an instruction as a statement without inlined sources; with a `result` if it may be inlined itself."""
+        """Return an instruction as a `Tree` without inlined sources; no `result` if the `Tree` cannot be inlined."""
         operator = self._operations.operator(node)
         known = node.guard is None and bool(node.operands) and self._operations.banks.type_of(node.operands[0])
         result = node.operands[0] if known and not self._body.deviates(at) else None
@@ -132,12 +132,12 @@ def places_of_sources(node: nodes.Instruction) -> Iterator[str]:
 
 def register_width(name: str, *, turn: bool) -> int:
     """Return the approximate columns of a register's expression; more in a loop iteration, which computes its index."""
-    return _OF_INDEX if turn else len(name) + (-1 if "$" in name else 1)  # "$" is in names of helper parameters
+    return _OF_INDEX if turn else len(name) + (-1 if "$" in name else 1)  # a name with "$" is a helper parameter
 
 
 def _width(operand: tree.Operand, *, turn: bool) -> int:
     """Return the approximate number of columns of an operand's Python expression."""
-    if type(operand) is tree.Register:  # fast path for the most frequent operand
+    if type(operand) is tree.Register:  # fast path: most operands are registers
         return register_width(operand.name, turn=turn)
     match operand:
         case tree.Symbol(name) | tree.Immediate(name):

@@ -25,8 +25,8 @@ __all__ = ["EXPRESSION", "runs", "statement"]
 
 _LEAST = 2  # minimum inlined instructions in a `ptx.expr` block
 _WIDEST = 72  # maximum columns of the list of temporaries in a `ptx.expr` header
-_SHORT = 3  # maximum statements of a block that nested calls may print with fewer lines
-_FARTHEST = 4  # consecutive statements without inlined instructions that a block may contain
+_SHORT = 3  # maximum statements of a `ptx.expr` block that must not take more lines than nested calls
+_FARTHEST = 4  # maximum consecutive statements without inlined instructions in a `ptx.expr` block
 _ENDS = frozenset({"bra", "brx", "exit", "ret"})
 
 
@@ -50,7 +50,7 @@ def _takes_fewer_lines(body: Body, rewrite: Rewrite, statements: int, *, turn: b
 def runs(body: Body, plan: RewritePlan, least: int = _LEAST + 1) -> Iterator[range]:
     """Yield the ranges of instructions and `.loc` statements without branches or blocks.
 
-    Items printed by rewrites are excluded.
+    Statements that rewrites print are excluded.
     """
     for slice_ in list(plan.unclaimed()):  # a copy, because the loop adds rewrites to the plan
         start = slice_.start
@@ -69,7 +69,7 @@ def _is_plain(body: Body, at: int) -> bool:
 
 
 def _blocks(statements: Sequence[Tree | None], run: range, *, turn: bool) -> Iterator[list[int | Tree]]:
-    """Yield the `ptx.expr` blocks of a range: lists of statements, and of indices of items printed unchanged."""
+    """Yield the `ptx.expr` blocks of a range: lists of `Tree`s, with an index for a statement printed unchanged."""
     block: list[int | Tree] = []
     # End of the block's last statement with inlined instructions; number of inlined instructions; columns of `temps`.
     end = taken = width = 0
@@ -99,7 +99,7 @@ def _width(one: Tree, *, turn: bool) -> int:
 def _rewrite(body: Body, block: Sequence[int | Tree]) -> Rewrite:
     first, last = block[0], block[-1]
     if isinstance(first, int) or isinstance(last, int):
-        raise TypeError("a block must start and end with an expression")
+        raise TypeError("a `ptx.expr` block must start and end with an expression")
     places = [at for each in block if isinstance(each, Tree) for at in each.temporaries()]
     spelt = any(isinstance(each, Tree) and _has_operator(each) for each in block)
 

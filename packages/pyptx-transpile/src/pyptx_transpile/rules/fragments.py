@@ -32,7 +32,7 @@ _ROLES = {0: "acc", 1: "a", 2: "b", 3: "acc"}  # name of a fragment by its opera
 def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
     """Yield a rewrite for each matrix fragment's first instruction, if later instructions use the fragment, too."""
     if body.declared != body.start:
-        return  # in the body of a helper function, fragments are parameters
+        return  # a helper function's body: its matrix fragments are parameters
     first: dict[tree.Vector, int] = {}
     roles: dict[tree.Vector, str] = {}
     uses: Counter[tree.Vector] = Counter()
@@ -66,7 +66,7 @@ def _vectors(body: Body, plan: RewritePlan) -> Iterator[tuple[int, tree.Vector, 
 
 
 def _is_addressed(body: Body, at: int) -> bool:
-    """Return whether the instruction before `at` computes the address operand at `at`, and so may be inlined there."""
+    """Return whether the instruction before `at` computes the address that the instruction at `at` accesses."""
     before = body.instruction(at - 1)
     bases = [each.base for each in body.branch(at).operands if isinstance(each, tree.Address)]
     return before is not None and bool(before.operands) and before.operands[0] in bases

@@ -40,7 +40,7 @@ def main(instructions: Sequence[nodes.Instruction]) -> int:
 
 
 def stem(instructions: Sequence[nodes.Instruction]) -> str:
-    """Return a helper's name: its main instruction, or the most frequent ones if all are loads, stores, arithmetic."""
+    """Return a helper's name: its most significant instruction; without one, its most frequent instructions."""
     one = instructions[main(instructions)]
     if _rank(one) == len(_RANKS):
         return _name(one)

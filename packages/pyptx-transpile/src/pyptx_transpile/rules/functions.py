@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["FUNCTION", "Survey"]
 
 _LEAST = 3  # minimum instructions of a repeated sequence that is not a `{ }` scope
-_LEAST_SAVED, _LEAST_SAVED_BY_SCOPE = 3, 1  # minimum lines that a helper saves: for a sequence, a `{ }` scope
+_LEAST_SAVED, _LEAST_SAVED_BY_SCOPE = 3, 1  # minimum saved lines of a helper for a sequence, for a `{ }` scope
 _AROUND = 2  # lines of a helper function besides its body: header and docstring
 _LEAST_OF_SCOPE = 2  # minimum instructions of a repeated `{ }` scope
 _ANY = 1 << 30  # no limit of arguments for the scope of one inline assembly statement
@@ -110,7 +110,7 @@ class Survey:
         self._leaves = {start: Leaves(names) for start, names in self._names.items()}
         self._taken = list(taken)
         self.calls: dict[int, list[Rewrite]] = {}
-        """Rewrites that call helpers, by index of the calling body's first item."""
+        """Rewrites that call helpers, by start index of the calling function body."""
         if plans:
             size = len(next(iter(plans.values())).body.items)
             self._estimate = _Estimate(plans, size)
@@ -156,7 +156,7 @@ class Survey:
         return _saved_by_loops(each for each in loops if start <= each.start and each.end <= start + found.length)
 
     def _sites(self, bodies: Sequence[Body], found: Repeated) -> list[Site]:
-        """Return a `Site` for the occurrences of a sequence whose bodies are in `bodies`: all or only the first few."""
+        """Return a `Site` for each of the first occurrences of a sequence; `bodies` are the bodies around them."""
         return [
             self._leaves[body.start].site(at, at + found.length) for body, at in zip(bodies, found.sites, strict=False)
         ]
@@ -185,7 +185,7 @@ class _Estimate:
     """Estimate of the Python lines that a helper saves, before the helper is created."""
 
     def __init__(self, plans: Mapping[int, RewritePlan], size: int) -> None:
-        """Count the Python lines and the instructions from the first item up to each item."""
+        """Count the Python lines and the instructions before each statement and brace of the module."""
         lines, counts = [0.0] * (size + 1), [0] * (size + 1)
         self._ends = next(iter(plans.values())).body.row.ends
         for plan in plans.values():

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 __all__ = ["nested"]
 
-_WIDEST, _WIDEST_IN_TURN = 96, 80  # maximum estimated columns of a nested call: outside, inside `repeat` loops
+_WIDEST, _WIDEST_IN_TURN = 96, 80  # maximum estimated columns of a nested call: outside and inside Python loops
 
 
 def nested(body: Body, places: range, *, turn: bool) -> Iterator[Tree | None]:
-    """Yield the statement of each item at `places`, with its nested calls; None for an item printed unchanged.
+    """Yield a `Tree` with nested calls for each index in `places`; None for a statement or brace printed unchanged.
 
     In a `turn` (iteration) of a loop, registers have longer expressions.
     """

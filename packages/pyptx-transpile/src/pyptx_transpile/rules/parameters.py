@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PARAMETER"]
 
-_LEAST = 2  # minimum parameters in one call; a single pointer is as short as a nested operand
+_LEAST = 2  # minimum parameters or pointers per call; a single pointer is as short nested in another call
 _POINTERS = ("u64", "b64")
 _TO_GLOBAL = ("cvta", "to", "global", "u64")
 _ELEMENT = re.compile(r"(\w+)\[(\d+)\]", re.ASCII)
@@ -55,7 +55,7 @@ class ParameterUse:
 
     @property
     def kind(self) -> str:
-        """Key of the call: one call loads only parameters whose keys are equal."""
+        """Key of the call that may load this parameter: all parameters and pointers of one call have equal keys."""
         return "value" if self.loaded and self.generic is None else f"pointer {self.loaded}"
 
 
@@ -96,7 +96,7 @@ class _Finder:
         self._called: dict[tree.Operand, str] = {}
 
     def given(self, places: range) -> Iterator[ParameterUse]:
-        """Yield the parameter loads and pointer conversions of these items, in text order."""
+        """Yield the parameter loads and pointer conversions at the indices `places`, in text order."""
         behind = places.start
         for at in self._places[bisect_left(self._places, places.start) : bisect_left(self._places, places.stop)]:
             if at < behind:
@@ -136,7 +136,7 @@ class _Finder:
                 return None
 
     def parts(self, row: Sequence[ParameterUse]) -> Iterator[tuple[list[ParameterUse], list[str]]]:
-        """Yield the slices of a run that one call can replace, with the call's keywords for the types of the loads."""
+        """Yield the slices of the run `row` that one call can replace, with the call's keywords for the load types."""
         part: list[ParameterUse] = []
         modes: set[str] = set()
         for each in row:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RANGE"]
 
-_NAMES = ("counted", "counted_2", "counted_3")  # constants for shared keywords; reserved in names.py
+_NAMES = ("counted", "counted_2", "counted_3")  # constants for spellings of `ptx.range_`; names.py reserves them
 _INVERSE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq", "": ""}
 _BEHIND = 3  # instructions after the loop body: step, test and branch
 
@@ -227,7 +227,7 @@ def _ends(printer: BodyPrinter, loop: Counted, end: int | None) -> list[str]:
 
 
 def _named(row: Row) -> Mapping[str, Constant]:
-    """Return the `spelling` values of a module's counting loops, each with a constant's name; most frequent first."""
+    """Return a constant for each of the most frequent `spelling` values of a module's counting loops, in that order."""
     counts = Counter(loop.spelling for body in row.bodies() for loop in _loops(body))
     return {
         spelling: Constant(name, call("partial", ["ptx.range_", f"spelling={quoted(spelling)}"]))

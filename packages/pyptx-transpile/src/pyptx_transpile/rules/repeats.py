@@ -33,16 +33,17 @@ __all__ = ["REPEAT"]
 _LONGEST = 64  # maximum items (statements and braces) of one iteration
 _CANDIDATES = 5  # maximum number of iteration lengths tried from one start index
 _LEAST_SAVED, _LEAST_SAVED_BY_TABLES = 2, 5  # minimum lines of Python that a loop saves: without tables, with tables
-_MOST_STEPS_OF_TWO = 4  # maximum distinct steps between the numbers of two iterations, if a loop has only two
-_FEW = 4  # iterations compared first; more are compared if the first ones need few tables
-_OPEN, _CLOSE = 1, 2  # shape keys of the items `{` and `}`
+_MOST_STEPS_OF_TWO = 4  # maximum distinct differences of corresponding numbers in a loop of two iterations
+_FEW = 4  # iterations compared first; more are compared if these need at most MOST_TABLES tables
+_OPEN, _CLOSE = 1, 2  # shape numbers of the braces `{` and `}`
 # The number of a register (in an array, after its name: %sums0_1), of a helper's parameter register, and a literal that
 # is a whole token.
 _NUMBER = re.compile(
     r"(?<=%)([A-Za-z_$]*?|[A-Za-z][\w$]*_)(\d+)(?![\w$])|(?<=\w\$)(\d+)(?![\w$])|(?<![\w$.%])(-?\d+)(?![\w$.])",
     re.ASCII,
 )
-_NUMBERED = re.compile(r"([^\"{}\\]*?)(0|[1-9]\d*)", re.ASCII)  # label name: text and last number
+# Matches the name of a debug label: the text before its last number, and that number.
+_NUMBERED = re.compile(r"([^\"{}\\]*?)(0|[1-9]\d*)", re.ASCII)
 _NOTHING: tuple[str, tuple[int, ...]] = "", ()
 _RESULTS = (tree.Register, tree.Vector)  # types of operands that an instruction may write
 
@@ -52,7 +53,10 @@ Parts: TypeAlias = "dict[int, tuple[str, tuple[int, ...]]]"
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Possible loop: `count` iterations of `length` items from `start`, inside `level` loops; `saved` lines."""
+    """Possible loop from index `start`: `count` iterations of `length` statements and braces, inside `level` loops.
+
+    `saved`: Python lines that the loop saves. `handed`: registers that are live across iterations.
+    """
 
     start: int
     length: int
@@ -63,7 +67,7 @@ class Run:
 
     @property
     def end(self) -> int:
-        """Index of the item after the last iteration."""
+        """Index after the loop's last iteration."""
         return self.start + self.length * self.count
 
     @property
@@ -74,10 +78,10 @@ class Run:
 
 @dataclass(slots=True)
 class Items:
-    """Items of a body: `shapes` numbers them by their text without numbers, 0 for items that cannot be in an iteration.
+    """Items (statements and braces) of a body, numbered in `shapes` by their text without its numbers.
 
-    `numbers` are the numbers in the texts. `next_like` is the index of the next item of the same shape; the end if
-    there is none.
+    `shapes` is 0 for items that cannot be in a loop iteration. `numbers` are the numbers in the texts. `next_like` is
+    the index of the next item of the same shape; the end if there is none.
     """
 
     body: Body
@@ -86,7 +90,7 @@ class Items:
     next_like: list[int] = field(default_factory=list[int])
 
     def read(self, plan: RewritePlan) -> None:
-        """Compute the shapes and numbers of the items that no rule has rewritten."""
+        """Compute the shapes and numbers of the statements and braces that no rule has rewritten."""
         owned = {at for rewrite in plan.rewrites() for at in rewrite.own()}
         known: dict[Hashable, int] = {"{": _OPEN, "}": _CLOSE}
         parts: Parts = {}
@@ -101,7 +105,7 @@ class Items:
             last[self.shapes[at]] = at
 
     def _read(self, at: int, parts: Parts) -> tuple[Hashable, tuple[int, ...]]:
-        """Return an item's text without numbers, and the numbers; `_NOTHING` if it cannot be in an iteration."""
+        """Return a statement's text without its numbers, and the numbers; `_NOTHING` if no iteration may contain it."""
         item = self.body.items[at]
         node = item.node
         refused = self.body.row.refused.get(at)
@@ -136,7 +140,7 @@ class Items:
         ]
 
     def count(self, start: int, end: int, length: int, most: int) -> int:
-        """Return the number of iterations of `length` items from `start` with equal shapes, at most `most`."""
+        """Return how many iterations of `length` statements have equal shapes from index `start` on, at most `most`."""
         last = min(end - length, start + (most - 1) * length)
         at = start
         while at < last and self.shapes[at] == self.shapes[at + length] and self.shapes[at]:
@@ -144,7 +148,7 @@ class Items:
         return (at - start) // length + 1
 
     def is_repeated(self, start: int, length: int, end: int) -> bool:
-        """Return whether the items from index `start` form two iterations of `length` items with equal shapes."""
+        """Return whether two iterations of `length` statements and braces from index `start` have equal shapes."""
         turn = self.shapes[start : start + length]
         behind = start + 2 * length
         return behind <= end and turn == self.shapes[start + length : behind] and 0 not in turn
@@ -215,7 +219,7 @@ def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
 
 
 def _runs(items: Items, start: int, end: int, level: int) -> Iterator[Run]:
-    """Yield the possible loops in a slice of items and the loops nested in them."""
+    """Yield the possible loops between the indices `start` and `end`, and the loops nested in them."""
     at = start
     while at < end:
         best = _best(items, at, end, level)
@@ -261,7 +265,7 @@ def _best(items: Items, at: int, end: int, level: int) -> Run | None:
 
 
 def _of_length(items: Items, at: int, end: int, length: int, level: int) -> Iterator[Run]:
-    """Yield loops with iterations of `length` items, from index `at` and from the start with fewest live registers."""
+    """Yield loops with iterations of `length` statements, from `at` and from the start with fewest live registers."""
     handed = items.handed(at, end, length)
     late = min(range(length), key=handed.__getitem__)
     for start in {at, at + late}:

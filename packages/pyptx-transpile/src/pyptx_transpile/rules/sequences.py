@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 
 __all__ = ["Repeated", "repeated"]
 
-_LEVELS = 7  # windows have 1 to `2**7` items, so a sequence has fewer than 256
+_LEVELS = 7  # compared windows have 1 to `2**7` statements or braces, so a sequence has fewer than 256
 _LEAST_ITEMS = 3
-_MOST_LENGTHS = 16  # maximum distinct lengths of candidate sequences that start with the same window
-_NAMING = (nodes.RegisterDeclaration, nodes.Variable, nodes.Label)  # these statements declare a name
+_MOST_LENGTHS = 16  # maximum lengths of candidates for a helper that start with the same window (`2**n` statements)
+_NAMING = (nodes.RegisterDeclaration, nodes.Variable, nodes.Label)  # statements that declare PTX names
 _NUMBERS = "I"  # type code of array.array: 4 bytes per number save memory for long modules
 _KINDS = (nodes.Instruction, nodes.Loc, *_NAMING)
 
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """Repeated sequence of `length` items, with the indices at which its occurrences start, in module order.
+    """Repeated sequence of `length` statements and braces, with the start index of each occurrence, in module order.
 
     `printed` has the indices into `sites` of the occurrences that are printed: in a loop, only those in the first
     iteration.
@@ -51,7 +51,7 @@ class Repeated:
 
 @dataclass(frozen=True, slots=True)
 class Iteration:
-    """Iteration `number` of a loop rewrite (items `start` to before `end`); the next iteration starts at `behind`."""
+    """Iteration `number`, up to before index `behind`, of the loop rewrite with indices `start` to before `end`."""
 
     start: int
     end: int
@@ -60,15 +60,16 @@ class Iteration:
 
 
 class Statements:
-    """Items of a module's bodies; `shapes` are equal if statements differ only in leaf operands, 0 for excluded items.
+    """Items (statements and braces) of a module's bodies by index, with the constraints on repeated sequences of items.
 
-    A sequence with the item `at` must contain `first[at]` to before `last[at]`. It contains a loop rewrite with all its
-    iterations, or is inside one iteration. `turns` has the iterations around an item, outermost first. `loops` maps
-    starts of loop rewrites to ends.
+    `shapes` are equal if items differ only in leaf operands, 0 for items that no sequence may contain. A sequence with
+    the item `at` must contain `first[at]` to before `last[at]`. It contains a loop rewrite with all its iterations, or
+    is inside one iteration. `turns` has the iterations around an item, outermost first. `loops` maps starts of loop
+    rewrites to ends.
     """
 
     def __init__(self, plans: Mapping[int, RewritePlan], names: Mapping[int, Names], size: int) -> None:
-        """Assign a shape number to each item of the bodies; a sequence must contain a rewrite wholly or not at all."""
+        """Assign numbers to the shapes of statements; a sequence must contain a rewrite wholly or not at all."""
         self.shapes = [0] * size
         self.first, self.last = list(range(size)), list(range(1, size + 1))
         self.turns: list[tuple[Iteration, ...]] = [()] * size
@@ -87,7 +88,7 @@ class Statements:
                     self._bind(at, rewrite.start, rewrite.end)
         places = zip(self.first, self.last, self.turns, strict=True)
         self._bound = bytes([last - first > 1 or turns != () for first, last, turns in places])
-        """Byte per item: 1 if a sequence with the item must contain a longer slice, or the item is in a loop."""
+        """Byte per statement or brace: 1 if in a loop, or if a sequence that contains it must contain its neighbors."""
         self._ties = list(self._tied_rows(size))
         self._ends = [end for _, end, _, _ in self._ties]
 
@@ -115,7 +116,7 @@ class Statements:
                 self.turns[at] = inside
 
     def _join(self, start: int, end: int) -> None:
-        """Require that a sequence with the slice's first or last item contains the whole slice."""
+        """Require that a sequence with the first or last statement of the slice `start` to `end` contains the slice."""
         self._bind(start, start, end)
         self._bind(end - 1, start, end)
 
@@ -124,7 +125,10 @@ class Statements:
         self.last[at] = max(self.last[at], end)
 
     def _tied_rows(self, size: int) -> Iterator[tuple[int, int, int, int]]:
-        """Yield maximal ranges of items whose sequences must contain the same slice: bounds of range and slice."""
+        """Yield the bounds of maximal index ranges whose statements a sequence may contain only with a larger slice.
+
+        The bounds of that slice follow in the same tuple.
+        """
         at = 0
         while at < size:
             begin, first, last = at, self.first[at], self.last[at]
@@ -135,7 +139,7 @@ class Statements:
                 yield begin, at, first, last
 
     def whole(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """Yield the largest parts of a slice that contain each indivisible slice wholly or not at all."""
+        """Yield the bounds of the largest subslices that divide neither a slice of `_tied_rows` nor a loop."""
         if self._bound.find(1, start, end) < 0:
             yield start, end
             return
@@ -149,18 +153,18 @@ class Statements:
             yield from self._in_turns(begin, end)
 
     def is_whole(self, start: int, end: int) -> bool:
-        """Return whether a slice contains each indivisible slice and each loop wholly or not at all."""
+        """Return whether a slice contains each slice of `_tied_rows` and each loop wholly or not at all."""
         if self._bound.find(1, start, end) < 0:
             return True
         whole = all(first >= start and last <= end for _, _, first, last in self._tied(start, end))
         return whole and self._cut(start, end) is None
 
     def printed(self, sites: Sequence[int]) -> list[int]:
-        """Return the indices of the occurrences that are printed: in a loop, only those in the first iteration."""
+        """Return the indices into `sites` of occurrences that are printed: in a loop, only in the first iteration."""
         return [number for number, at in enumerate(sites) if not any(turn.number for turn in self.turns[at])]
 
     def _in_turns(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """Yield the parts of a slice that contain whole loops, or are in a loop's first iteration."""
+        """Yield the bounds of subslices that contain whole loops, or that are inside a loop's first iteration."""
         while start < end:
             first = self.turns[start]
             again = next((turn for turn in first if turn.number), None)
@@ -189,7 +193,7 @@ class Statements:
         return None
 
     def _tied(self, start: int, end: int) -> Iterator[tuple[int, int, int, int]]:
-        """Yield the ranges of `_tied_rows` that overlap the items `start` to before `end`."""
+        """Yield the tuples of `_tied_rows` whose index range overlaps the indices `start` to before `end`."""
         for index in range(bisect_right(self._ends, start), len(self._ties)):
             tie = self._ties[index]
             if tie[0] >= end:
@@ -198,7 +202,7 @@ class Statements:
 
 
 def _shape(body: Body, at: int, shapes: Shapes) -> Hashable | None:
-    """Return the shape of an item; None for items that cannot be moved to a helper, such as the function's labels."""
+    """Return the shape of a statement or brace; None if a helper cannot contain it, such as a label of the function."""
     item = body.items[at]
     node = item.node
     own = (item.leading_trivia, spelling_of(item), at in body.row.refused) if body.deviates(at) else None
@@ -228,10 +232,10 @@ def repeated(
     saved: Callable[[int, int, int], float],
     taken: Callable[[Repeated], bool],
 ) -> None:
-    """Find the sequences for which helpers save lines, in descending order of saved lines, without common items.
+    """Find the disjoint sequences for which helper functions save lines, in descending order of saved lines.
 
-    `saved` returns the lines saved for the start, length and number of sites of a sequence; worthless if not positive.
-    `taken` gets a sequence and returns whether a helper replaces it, so that later sequences cannot use its items.
+    `saved` returns the lines saved for the start, length and number of occurrences of a sequence; worthless if not
+    positive. `taken` gets a sequence and returns whether a helper replaces it, so that no later sequence overlaps it.
     """
     statements = Statements(plans, names, size)
     ranks = _ranks(statements.shapes)
@@ -262,7 +266,7 @@ def repeated(
 
 
 def _ranks(shapes: Sequence[int]) -> list[array[int]]:
-    """Return, by level, the rank of the window of `2**level` items at each index; 0 for a window that occurs once."""
+    """Return, by level and index, a number that equal windows of `2**level` shapes share; 0 if a window occurs once."""
     size = len(shapes)
     rank, places = _counted(size, {at: shape for at, shape in enumerate(shapes) if shape})
     ranks = [rank]
@@ -280,7 +284,7 @@ def _ranks(shapes: Sequence[int]) -> list[array[int]]:
 
 
 def _counted(size: int, numbers: Mapping[int, int]) -> tuple[array[int], list[int]]:
-    """Return the rank of the window at each index (0 for a window that occurs once), and the indices with a rank."""
+    """Return the window number by index (0 for a window that occurs once), and the indices of repeated windows."""
     counts = Counter(numbers.values())
     rank, places = array(_NUMBERS, bytes(size * array(_NUMBERS).itemsize)), list[int]()
     for at, number in numbers.items():
@@ -291,7 +295,7 @@ def _counted(size: int, numbers: Mapping[int, int]) -> tuple[array[int], list[in
 
 
 def _places(rank: Sequence[int]) -> dict[int, array[int]]:
-    """Return the indices at which windows of each rank start."""
+    """Return, by the nonzero number that equal windows share, the indices at which these windows start."""
     places: defaultdict[int, array[int]] = defaultdict(lambda: array(_NUMBERS))
     for at, each in enumerate(rank):
         if each:
@@ -319,20 +323,20 @@ def _candidates(
 def _pieces(
     statements: Statements, ranks: Sequence[Sequence[int]], windows: Sequence[Mapping[int, Sequence[int]]]
 ) -> Iterator[tuple[int, int]]:
-    """Yield the bounds of the longest slices with equal shapes at two indices, and of whole scopes and loops."""
+    """Yield the bounds of the longest slices that recur later with equal shapes, and of whole scopes and loops."""
     shapes = statements.shapes
     for level, places in enumerate(windows[1:], 1):
         wider = ranks[level + 1] if level < _LEVELS else ()
         for group in places.values():
             before = {shapes[at - 1] for at in group}
             if len(before) == 1 and 0 not in before:
-                continue  # equal items precede: the common slice starts earlier
+                continue  # equal statements precede all windows of the group: a longer slice starts earlier
             for at, like in pairwise(group):
                 if wider and wider[at] and wider[at] == wider[like] and shapes[at - 1] != shapes[like - 1]:
-                    continue  # the next level's windows compare these two indices
+                    continue  # windows of twice the length compare the slices at `at` and `like`
                 common = _common(ranks, at, like)
                 yield from statements.whole(at, at + common)
-                if common > like - at:  # occurrences of the whole common slice would overlap
+                if common > like - at:  # slices of `common` items at `at` and `like` would overlap
                     yield from statements.whole(at, like)
     for at, end in chain(enumerate(statements.last), statements.loops.items()):
         if end > at + 1 and statements.first[at] == at and shapes[at]:
@@ -342,7 +346,7 @@ def _pieces(
 
 
 def _common(ranks: Sequence[Sequence[int]], at: int, like: int) -> int:
-    """Return the number of items with equal shapes from two indices on, up to the maximum length of a sequence."""
+    """Return how many shapes from index `at` equal the shapes from index `like`, up to the maximum sequence length."""
     length = 0
     for level in range(len(ranks) - 1, -1, -1):
         rank = ranks[level]

@@ -31,7 +31,7 @@ def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
     """Yield rewrites of instructions that compute a shared memory address and that no other rule rewrites."""
     shared = body.row.derived(_shared_variables)
     if body.declared != body.start or not shared:
-        return  # registers of a helper function are its parameters
+        return  # a helper function's body: its registers are parameters
     uses, banks = uses_of(body), banks_of(body)
     stems: dict[tree.Operand, str] = {}
     for at in body.places("mov", "add"):

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Leaves", "Signature", "Site", "differ_too_much", "signature"]
 
-_LISTS = ((3, 1), (2, 1), (2, 2))  # (minimum registers, maximum index step) of a list, tried in this order
+_LISTS = ((3, 1), (2, 1), (2, 2))  # (minimum registers, maximum index step) of a list argument, tried in this order
 _LISTS_OF_LOOPS = ((3, 8), (2, 8))  # `_LISTS` for sequences with loops, whose iterations use distinct registers
 _LEAST_VECTOR = 3  # minimum registers of a vector operand that is passed as one argument
-_MOST, _MOST_OF_LONG = 6, 7  # maximum arguments
+_MOST, _MOST_OF_LONG = 6, 7  # maximum arguments of a helper function, and of one for a long sequence
 _LONG = 48  # minimum instructions of a sequence whose helper function may have `_MOST_OF_LONG` arguments
 _TAKEN = ("i", "t", "u", "v", "_")  # names of loop variables, which parameters do not get
 
@@ -58,7 +58,7 @@ class Leaves:
         self._known: dict[int, Site] = {}
 
     def site(self, start: int, end: int) -> Site:
-        """Return the leaf operands of a slice of items."""
+        """Return the leaf operands of the statements from index `start` to before `end`."""
         leaves: list[Leaf] = []
         keys: list[Key] = []
         vectors: list[tuple[int, int]] = []
@@ -167,7 +167,7 @@ class Columns:
         """Maximum number of arguments of the helper."""
 
     def given(self) -> list[ArgumentColumns]:
-        """Return the columns of each argument, with as few arguments as possible."""
+        """Return the helper's arguments, each with the columns that it replaces; as few arguments as possible."""
         open_ = [column for column in dict.fromkeys(self.of) if self._differs(column)]
         vectors = list(self._vectors())
         inside = {column for vector in vectors for column in vector}
@@ -180,11 +180,11 @@ class Columns:
         return given
 
     def _differs(self, column: int) -> bool:
-        """Return whether a column needs an argument: a constant or symbol that is equal in all occurrences does not."""
+        """Return whether a column's leaves need an argument: constants or symbols equal in all occurrences do not."""
         return self.rows[column][0].declared is not None or len(set(self.keys[column])) > 1
 
     def _vectors(self) -> Iterator[tuple[int, ...]]:
-        """Yield the columns of vectors whose registers occur only in these vectors; not of vectors of one register."""
+        """Yield the columns of each vector operand whose registers occur in no other operand, unless all are equal."""
         found = [tuple(self.of[first:end]) for first, end in self.sites[0].vectors if end - first >= _LEAST_VECTOR]
         uses: defaultdict[int, set[tuple[int, ...]]] = defaultdict(set)
         for vector in found:
@@ -201,7 +201,7 @@ class Columns:
                 yield vector
 
     def _lists(self, columns: Sequence[int], least: int, step: int) -> Iterator[ArgumentColumns]:
-        """Yield columns as list arguments of at least `least` registers at most `step` apart; other columns singly."""
+        """Yield list arguments of `least` or more registers, at most `step` apart; one argument per other column."""
         tied: defaultdict[object, list[tuple[int, int]]] = defaultdict(list)
         for column in columns:
             tied[self._tie(column)].append((self._number(column), column))
@@ -216,7 +216,10 @@ class Columns:
         yield from (ArgumentColumns((column,)) for _, column in tied[None])
 
     def _tie(self, column: int) -> object:
-        """Return a key that columns share if the distance of their registers is equal in all occurrences, else None."""
+        """Return a key that two columns share if the index distance of their registers is equal in all occurrences.
+
+        None unless all registers of the column are in register groups.
+        """
         banks: list[object] = []
         first = self.rows[column][0].declared
         for leaf in self.rows[column]:
@@ -231,7 +234,7 @@ class Columns:
 
 
 def _run(run: Sequence[tuple[int, int]], least: int) -> Iterator[ArgumentColumns]:
-    """Yield a run of register columns as one list argument, or one by one if the run has fewer than `least`."""
+    """Yield a run of register columns as one list argument, or one argument per column if the run is below `least`."""
     if len(run) < least:
         yield from (ArgumentColumns((column,)) for _, column in run)
     else:
@@ -302,14 +305,14 @@ def _uses(columns: Columns, given: ArgumentColumns) -> Iterator[Leaf]:
 
 
 def _order(columns: Columns, given: ArgumentColumns, main: int) -> tuple[int, int, int]:
-    """Return the sort key of an argument: operand order of the main instruction, then text order."""
+    """Return the sort key of an argument: its operand index in the instruction at `main`, else its text position."""
     uses = list(_uses(columns, given))
     in_main = [leaf.number for leaf in uses if leaf.at == main and leaf.number is not None]
     return (0, in_main[0], 0) if in_main else (1, uses[0].at, uses[0].number or 0)
 
 
 def _wanted(columns: Columns, given: ArgumentColumns, main: int) -> str:
-    """Return the preferred name of a parameter: a list's group name, else the manual's name of the operand."""
+    """Return the preferred name of a parameter: a list's register group, else the PTX manual's name of the operand."""
     uses = list(_uses(columns, given))
     leaf = next((each for each in uses if each.at == main), uses[0])
     if given.offsets and leaf.declared is not None:
@@ -323,7 +326,7 @@ def _wanted(columns: Columns, given: ArgumentColumns, main: int) -> str:
 
 
 def _role(node: nodes.Instruction, leaf: Leaf) -> str:
-    """Return the manual's name of the operand that contains a leaf."""
+    """Return the PTX manual's name of the operand that contains a leaf."""
     operand = node.operands[leaf.number or 0]
     if leaf.type == NUMBER and isinstance(operand, tree.Address):
         return "offset"

@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
 __all__ = ["MOST_TABLES", "NAMES", "Loop", "lines_of_table", "looped", "runs_of", "stepped"]
 
-_WIDEST_TABLE = 80  # maximum characters of a table whose entries are printed on one line
-_BLOCKS = 3  # estimated nesting depth of a loop, in blocks of four columns
+_WIDEST_TABLE = 80  # maximum characters of a loop's table of numbers that is printed on one line, row by row
+_BLOCKS = 3  # estimated nesting depth of a loop, in Python blocks (four columns each)
 _SHORTEST_RUN, _LONGEST_CYCLE = 4, 8  # minimum length of an arithmetic run, maximum length of a period, in numbers
 NAMES = (("i", "t", "u", "v"), ("j", "x", "y", "z"), ("n", "a", "b", "c"))
 """Variable names of a loop's counter and table columns, by the number of enclosing loops."""
 MOST_TABLES = len(NAMES[0]) - 1
 _LITERAL = re.compile(r"""((?:\bf)?"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?<![\w.])(-?\d+)(?![\w.])""", re.ASCII)
 _IS_NUMBER = re.compile(r"-?\d+", re.ASCII).fullmatch
-_TEXT = re.compile(  # a label or an offset from a variable, with optional loop counters: "$L_7", "ring+1024"
+_TEXT = re.compile(  # a label, or a variable plus offset, whose number may contain loop counters: "$L_7", "ring+1024"
     r"""f?"(?P<name>[^"{}\\]*?)(?:(?P<number>\d+)|\{(?P<first>\d+)(?P<more>[^"{}]*)\})\"""", re.ASCII
 )
 _NAME = f"[{''.join(name for names in NAMES for name in names)}]"
 _SLICE = re.compile(rf"\[([^\[\]]*\b{_NAME}\b[^\[\]]*)\]", re.ASCII)
-_NOTHING = re.compile(rf"(?<![\w.])0 ([+-]) (?=(?:\d+ \* )?{_NAME}\b)", re.ASCII)  # constant 0 before a counter's term
+_NOTHING = re.compile(rf"(?<![\w.])0 ([+-]) (?=(?:\d+ \* )?{_NAME}\b)", re.ASCII)  # `0 +` or `0 -` before a counter
 _OPERATOR = re.compile(r"[-+*/<>&|^=] \Z", re.ASCII)
 _ADDS = re.compile(r" [+-] ", re.ASCII)
 _OPERATES = re.compile(r" [-+*/<>&|^=!]", re.ASCII)
@@ -54,7 +54,7 @@ class Loop:
 
 @dataclass(slots=True)
 class _Merging:
-    """State of merging one loop's iterations; `tables` maps non-arithmetic columns of numbers to variable names."""
+    """State of merging one loop's iterations; `tables`: loop variable for each non-arithmetic sequence of numbers."""
 
     level: int
     tables: dict[tuple[int, ...], str] = field(default_factory=dict[tuple[int, ...], str])
@@ -97,7 +97,7 @@ class _Merging:
         return None if number is None else f'f"{name}{{{number}{more}}}"'
 
     def _number(self, column: tuple[int, ...]) -> str | None:
-        """Return the Python expression for a number that varies by iteration; None if it needs too many tables."""
+        """Return the Python expression for a number that varies by iteration; None if no table variable is free."""
         start, step = column[0], column[1] - column[0]
         counter, *names = NAMES[self.level]
         if stepped(column) < len(column):
@@ -112,26 +112,26 @@ class _Merging:
 
 
 def _needs_brackets(number: str, before: str, behind: str) -> bool:
-    """Return whether a sum needs parentheses as an operand; terms of another loop extend the sum."""
+    """Return whether the sum `number` needs parentheses between the texts `before` and `behind`."""
     if not _ADDS.search(number):
         return False
     return bool(_OPERATOR.search(before) or (_OPERATES.match(behind) and not _ADDS.match(behind)))
 
 
 def _without_nothing(text: str) -> str:
-    """Return a line with `0 + i` replaced by `i`, where `i` is the term of a loop."""
+    """Return a Python line in which `0 + i` is `i` (`i`: a loop counter, or its product with a constant)."""
     pieces = re.split(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')""", text)
     pieces[::2] = [_NOTHING.sub(lambda found: "-" * (found[1] == "-"), piece) for piece in pieces[::2]]
     return "".join(pieces)
 
 
 def _spaced(index: re.Match[str]) -> str:
-    """Return an index with spaces around colons between expressions, as formatters print them."""
+    """Return a Python subscript with spaces around the colons between expressions, as formatters print it."""
     return f"[{index[1].replace(':', ' : ')}]"
 
 
 def looped(turns: Sequence[Sequence[str]], level: int) -> Loop | None:
-    """Return the `for` that merges iterations, at nesting `level`; None if they differ in more than numbers."""
+    """Return the `for` loop that merges the lines of the iterations `turns`; None if more than numbers differ."""
     if len({len(turn) for turn in turns}) != 1:
         return None
     merging, lines = _Merging(level), list[str]()
@@ -151,7 +151,11 @@ def _loop(merging: _Merging, count: int, lines: list[str]) -> Loop:
 
 
 def _values(columns: Sequence[tuple[int, ...]]) -> Group:
-    """Return a table's rows if they fit on a line, else its columns, with arithmetic and periodic runs abbreviated."""
+    """Return the Python values of a `for` that reads one number from each of `columns` per iteration.
+
+    The values are one tuple per iteration if they fit on a line, else one sequence per column, in which arithmetic and
+    periodic runs are abbreviated.
+    """
     rows = [str(row[0]) if len(row) == 1 else f"({', '.join(map(str, row))})" for row in zip(*columns, strict=True)]
     if len(", ".join(rows)) <= _WIDEST_TABLE:
         return Group("(", tuple(rows), ")")
@@ -160,13 +164,13 @@ def _values(columns: Sequence[tuple[int, ...]]) -> Group:
 
 
 def lines_of_table(columns: Sequence[tuple[int, ...]]) -> int:
-    """Return the lines beyond the first that the header of a `for` over these table columns takes."""
+    """Return the number of lines, minus one, of a `for` header that iterates over these columns of numbers."""
     over = call("enumerate", [_values(columns)])
     return sum(1 for _ in lines(over, _BLOCKS, "for i, (t, u) in ", ":")) - 1
 
 
 def stepped(column: Sequence[int]) -> int:
-    """Return the length of the arithmetic sequence at the start of a column."""
+    """Return how many numbers at the start of `column` form an arithmetic sequence."""
     if len(column) > 2:
         step, number = column[1] - column[0], column[1]
         for at in range(2, len(column)):
@@ -177,7 +181,7 @@ def stepped(column: Sequence[int]) -> int:
 
 
 def runs_of(column: Sequence[int]) -> list[str]:
-    """Return the Python items of a column, with one item for each arithmetic or periodic run of numbers."""
+    """Return Python elements for the numbers in `column`: one element for each arithmetic or periodic run."""
     found: list[str] = []
     at = 0
     while at < len(column):
@@ -188,7 +192,7 @@ def runs_of(column: Sequence[int]) -> list[str]:
 
 
 def _row(column: Sequence[int]) -> tuple[str, int]:
-    """Return the text of the arithmetic run at a column's start, and its length; one number if the run is too short."""
+    """Return the arithmetic run at the start of the numbers `column` as Python, and its length (1 if too short)."""
     length = stepped(column)
     step = column[1] - column[0] if length >= _SHORTEST_RUN else 0
     if step == 0:
@@ -198,7 +202,7 @@ def _row(column: Sequence[int]) -> tuple[str, int]:
 
 
 def _cycle(column: Sequence[int]) -> tuple[str, int]:
-    """Return the text of the periodic run at a column's start, and its total length."""
+    """Return the periodic run at the start of the numbers `column` as Python, and its total length."""
     best = "", 0
     for period in range(1, _LONGEST_CYCLE + 1):
         same = (one == other for one, other in zip(column, column[period:], strict=False))

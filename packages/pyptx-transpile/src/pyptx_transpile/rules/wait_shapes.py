@@ -22,13 +22,14 @@ __all__ = ["WaitMatch", "wait_at", "waits"]
 
 _POLLS = frozenset({("mbarrier", "try_wait"), ("mbarrier", "test_wait")})
 _SEMS, _SCOPES, _SPACES = {"acquire", "relaxed"}, {"cta", "cluster"}, {"shared", "shared::cta"}
-_ROWS = tuple(sorted((*FORMS.items(), *GUARDED.items()), key=lambda row: -len(row[1].steps)))  # longest form first
-_FARTHEST = 12  # maximum items from the start of a wait shape to its mbarrier.try_wait or test_wait
+# Forms of an mbarrier wait by name, the forms with most steps first.
+_ROWS = tuple(sorted((*FORMS.items(), *GUARDED.items()), key=lambda row: -len(row[1].steps)))
+_FARTHEST = 12  # maximum statements from the start of a wait to its mbarrier.try_wait or test_wait
 
 
 @dataclass(slots=True)
 class WaitMatch:
-    """A matched wait: form, item range, and the values of the form's steps by keyword of `ptx.mbarrier.wait`.
+    """A matched mbarrier wait: form, index range, and values of the form's steps by keyword of `ptx.mbarrier.wait`.
 
     `knobs` are strings, names and numbers; `operands` are PTX operands. `mbar` and `phase` are the first two arguments.
     `computed` has the indices of instructions that compute them in each iteration. `declares`: whether the form
@@ -44,7 +45,7 @@ class WaitMatch:
     computed: list[int] = field(default_factory=list[int])
 
     def says(self, **knobs: object) -> bool:
-        """Record keyword values of a wait's step; return whether they agree with the values of earlier steps."""
+        """Record keyword values that a step of a wait implies; return whether they agree with the earlier steps."""
         return all(self.knobs.setdefault(name, value) == value for name, value in knobs.items())
 
     def has(self, **operands: tree.Operand) -> bool:
@@ -126,7 +127,7 @@ def _computes(body: Body, found: WaitMatch) -> bool:
 
 
 def _is_whole(body: Body, found: WaitMatch) -> bool:
-    """Return whether no outside branch enters a wait, and all items but the first have usual formatting."""
+    """Return whether no outside branch enters a wait, and all its statements but the first have usual formatting."""
     inside = range(found.start, found.end)
     jumps = [jump for at in inside for jump in body.jumps_to(at)]
     return all(jump.at in inside for jump in jumps) and not any(map(body.deviates, inside[1:]))

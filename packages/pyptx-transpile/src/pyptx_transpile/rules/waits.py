@@ -45,7 +45,7 @@ _USUAL: Mapping[str, object] = {
 
 _KEYWORDS = tuple(WaitOptions.__annotations__)
 _OF_ONE = frozenset({"loc"})  # keywords of `ptx.mbarrier.wait` that differ at each call
-_NAMES = ("wait", "wait_2", "wait_3")  # constants for shared keywords; reserved in names.py
+_NAMES = ("wait", "wait_2", "wait_3")  # constants for keywords that several waits share; names.py reserves them
 _LEAST = 2  # minimum waits with equal keywords, and minimum number of equal keywords
 
 

@@ -19,7 +19,7 @@ _MOST_BYTES = 1 << 32
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """Fields of a descriptor, without the array's address."""
+    """Descriptor of an array without its address: the length in bytes."""
 
     length: int
 

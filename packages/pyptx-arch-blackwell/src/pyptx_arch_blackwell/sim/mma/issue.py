@@ -74,7 +74,7 @@ class _Given:
         self._divisor = operands.number("scale") if "scale" in operands.names else 0
 
     def products(self, turn: ExecutionContext, kind: GroupKind, plan: MmaPlan, zeros: int) -> MmaBatch:
-        """Return the threads' MMAs as one batch, without commit-group numbers, which the pipeline assigns."""
+        """Return the threads' MMAs as one batch, without commit-group numbers: the tcgen05 pipeline assigns them."""
         warps, lanes = turn.threads
         return MmaBatch(
             wave=turn.wave,
@@ -239,7 +239,7 @@ def _apart(turn: ExecutionContext, products: MmaBatch) -> None:
 
 
 def _span(rectangles: Sequence[Rectangle]) -> tuple[int, int]:
-    """Return the first column of rectangles and the column past their last one, relative to the address."""
+    """Return the first column of tensor memory rectangles and the column past the last, relative to their address."""
     return min(each.column for each in rectangles), max(each.column + each.columns for each in rectangles)
 
 

@@ -52,7 +52,10 @@ def sum_of(plan: MmaPlan) -> Sum:
 
 
 def _whole(model: Model, plan: MmaPlan) -> Model:
-    """Return the exact model with one sum over K; groups of a sparse A are twice as long, as they include the zeros."""
+    """Return the exact model with one sum over K.
+
+    For a sparse A, a group of products that are added exactly is twice as long, because it includes the zeros of A.
+    """
     twice = plan.opcode.sparse and model.group > 1
     return replace(model, length=plan.descriptor.depth, group=model.group * (2 if twice else 1))
 

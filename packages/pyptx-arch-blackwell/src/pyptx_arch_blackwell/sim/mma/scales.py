@@ -25,7 +25,7 @@ _RULE = "tcgen05-scales"
 
 @lru_cache(maxsize=256)
 def _where(factors: ScaleFactors) -> IntArray:
-    """Return byte offsets of scale factors from lane 0, column 0 of the CTA, `[copies, rows, chunks]`."""
+    """Return byte offsets of scale factors from lane 0, column 0 of tensor memory, `[copies, rows, parts of K]`."""
     places = [[factors.place(row, chunk) for chunk in range(factors.chunks)] for row in range(factors.rows)]
     copies = range(len(places[0][0].lanes))
 
@@ -50,7 +50,7 @@ def scales_of(products: MmaBatch) -> tuple[Array, Array]:
 
 
 def _codes(products: MmaBatch, name: str, factors: ScaleFactors, addresses: IntArray, block: int) -> NDArray[np.uint8]:
-    """Return the scale factors in one CTA's tensor memory as bytes, `[n, rows, chunks]`."""
+    """Return the scale factors in one CTA's tensor memory as bytes, `[n, rows, parts of K]`."""
     tensor = products.tensor
     start = ((products.blocks + block) * LANES * COLUMNS + columns_of(addresses)) * WORD
     at = start[:, None, None, None] + _where(factors)

@@ -26,7 +26,7 @@ _CODES = 1 << _CODE_BITS
 
 @lru_cache(maxsize=64)
 def _where(metadata: Metadata) -> tuple[IntArray, NDArray[np.uint32]]:
-    """Return the tensor memory word of each metadata code, `[copies, rows, chunks]`, and its first bit there."""
+    """Return the tensor memory word of each metadata code, `[copies, rows, codes per row]`, and its first bit there."""
     places = [[metadata.place(row, chunk) for chunk in range(metadata.chunks)] for row in range(metadata.rows)]
     words = [[[lane * COLUMNS + place.column for lane in place.lanes] for place in line] for line in places]
     shifts = [[place.shift for place in line] for line in places]
@@ -55,7 +55,7 @@ def dense(products: MmaBatch, stored: Array, addresses: IntArray) -> Array:
             f"use one of {known}",
             int(np.count_nonzero(meaningless)),
         )
-    inside = _positions(kind)[codes]  # shape: [n, m, chunks, stored elements of a chunk]
+    inside = _positions(kind)[codes]  # [n, m, chunks of A along K, stored elements of a chunk]
     chunks = codes.shape[-1]
     columns: IntArray = np.arange(chunks)[:, None] * (depth // chunks) + inside
     found = np.zeros((*stored.shape[:2], depth), stored.dtype)

@@ -35,7 +35,7 @@ _CHUNK = 16  # bytes that a swizzle keeps contiguous, except the swizzles in _SM
 _SMALLER = ("128B_atom_32B_flip_8B",)
 _WORD = 4  # bytes: packed data of a padded element type is a multiple of 4
 _PERIOD = 1024  # bytes of shared memory after which every swizzle pattern repeats
-_LINE = 128  # bytes of a swizzle row, within which chunks are permuted
+_LINE = 128  # bytes of a swizzle row, within which 16-byte chunks are permuted
 _TF32_NAN = np.uint32(F32_NAN & 0xFFFFE000)  # value that a TMA load of any NaN as tf32 writes
 _NAN = OUT_OF_BOUNDS.to_bytes(2, "little")  # two bytes of the NaN fill value, repeated in wider elements
 
@@ -177,7 +177,7 @@ class Descriptor:
         return _pattern(self, unit)
 
     def row(self, unit: int) -> int:
-        """Return how many consecutive `unit`-byte units of a copy are contiguous in global memory."""
+        """Return how many consecutive `unit`-byte runs of a copy are contiguous in global memory."""
         record = self.map
         plain = not record.interleave and (bool(record.columns) or record.steps[0] == 1)
         return self.shape[0] * self.itemsize // unit if plain else 1
@@ -216,7 +216,7 @@ class Descriptor:
         return np.arange(0, self.shape[axis] * step, step if axis else together, dtype=np.int64)
 
     def _form(self, axis: int) -> tuple[int, ...]:
-        """Return the array shape that broadcasts a vector along one dimension, innermost dimension last."""
+        """Return the shape of an array that varies along dimension `axis` only; the innermost dimension is last."""
         return (1,) * (self.rank - 1 - axis) + (-1,) + (1,) * axis
 
     def _columns(self, corner: tuple[int, ...], offsets: tuple[int, ...]) -> tuple[IntArray, Mask]:

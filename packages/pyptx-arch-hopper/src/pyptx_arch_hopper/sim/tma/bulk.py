@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyptx_sim.extension import Arena, Array, IntArray, Mask, Origin, Update
     from pyptx_sim.types import DType
 
-_SIX = 6  # bits of an element in packed 6-bit stores
+_SIX = 6  # bits of each byte that a .b6p2x16 store writes
 
 Convert: TypeAlias = "Callable[[Array], Array]"
 Octets: TypeAlias = "NDArray[np.uint8]"
@@ -51,11 +51,11 @@ class Elements:
 
     @property
     def offsets(self) -> IntArray:
-        """Arena offset of each element in bytes."""
+        """Byte offset of each element in the simulator's array of its state space."""
         return self.index * self.dtype.itemsize
 
     def load(self, known: Mask | None, fill: Array, convert: Convert | None) -> Array:
-        """Return the elements' values after `convert`; elements for which `known` is false are `fill`."""
+        """Return the elements' values, converted by `convert`; elements whose `known` is false are `fill`."""
         found = self.arena.take(self.index if known is None else self.index[known], self.dtype)
         if convert is not None:
             found = convert(found)
@@ -79,7 +79,7 @@ class Elements:
         return self.arena.undefined_elements(self.index, self.dtype)
 
     def chosen(self, which: Mask) -> Elements:
-        """Return the elements that a mask selects."""
+        """Return the elements for which the mask `which` is true."""
         return Elements(self.space, self.arena, self.dtype, self.index[which])
 
 
@@ -143,7 +143,7 @@ class Narrowing(Transfer):
     """
 
     def read(self) -> Array:
-        """Return the packed bytes; the first call reads and packs the source."""
+        """Return the packed bytes of the copy; the first call reads the source and packs it."""
         if self.values is None:
             found = self.source.load(None, self.fill, None)
             bits = np.unpackbits(found[:, None], axis=1, bitorder="little")[:, :_SIX]
@@ -168,7 +168,7 @@ class IssuedCopy(AsyncIssue):
         self.transfer.read()
 
     def keep(self, which: Mask | slice) -> None:
-        """Keep the copy if `which` selects index 0, else drop the copy: an `IssuedCopy` has only this entry."""
+        """Keep this one copy if `which`, an index into an array of length 1, selects index 0; else drop the copy."""
         self.warps, self.lanes, self.numbers = self.warps[which], self.lanes[which], self.numbers[which]
 
     def move(self) -> None:

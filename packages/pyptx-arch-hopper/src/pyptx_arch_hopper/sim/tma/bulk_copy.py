@@ -63,7 +63,7 @@ class _Extent(NamedTuple):
         return self.size - self.left - self.right
 
     def fault(self) -> tuple[str, str, str] | None:
-        """Return the violated rule, the fault and the remedy; None for a valid size and valid ignored bytes."""
+        """Return rule name, message and help for an invalid size or number of ignored bytes; None if both are valid."""
         if self.size % _CHUNK:
             message = f"invalid bulk copy size {self.size}: must be a multiple of {_CHUNK} bytes"
             return "misaligned", message, "round the size up to a multiple of 16 bytes"

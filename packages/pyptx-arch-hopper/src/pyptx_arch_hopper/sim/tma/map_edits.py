@@ -70,7 +70,7 @@ def _accessed(
 
 
 def _edit(turn: ExecutionContext, memory: str, offset: int, change: tuple[str, int, int]) -> None:
-    """Replace a field of a map; `change`: field, ordinal, value. Zero bytes are a map without valid fields."""
+    """Replace a tensor map field; `change`: field, ordinal, value. 128 zero bytes are a map without valid fields."""
     arena = turn.memory(memory).arena
     edited = replaced(arena.bytes_at(offset, SIZE), *change)
     if edited is None:

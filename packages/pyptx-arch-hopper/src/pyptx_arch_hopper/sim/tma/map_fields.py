@@ -73,13 +73,16 @@ FIELDS: Final = {
 _NUMBERS: Final = {name: number for number, name in enumerate(FIELDS)}
 # Element types in the order of their field values; a separate bit marks tf32 and tf32.ftz.
 ELEMENT_CODES: Final = (*range(11), 7 | 1 << 4, 8 | 1 << 4, *range(11, 14))
-# Fields for which zero is not a valid value.
+# Tensor map fields for which zero is not a valid value.
 _UNSAID = sum(1 << number for (name, _), number in _NUMBERS.items() if name in {"global_dim", "box_dim"})
 
 
 @dataclass(frozen=True, slots=True)
 class Own:
-    """Second half of a tensor map: `columns` is nonzero in im2col mode; `invalid` has a bit per invalid field."""
+    """Second 64 bytes of a tensor map, in the simulator's own format.
+
+    `columns` is nonzero in im2col mode; `invalid` has a bit per invalid field.
+    """
 
     invalid: int = 0
     columns: int = 0
@@ -126,7 +129,10 @@ def invalid_fields(own: Own, rank: int) -> list[str]:
 
 
 def replaced(data: bytes, field: str, ordinal: int, value: int) -> bytes | None:
-    """Return the tensor map `data` with a field set to the `tensormap.replace` operand `value`; None if not a map."""
+    """Return the tensor map `data` with a field set to the `tensormap.replace` operand `value`.
+
+    Return None if `data` is not a tensor map.
+    """
     found = halves(data)
     if found is None:
         return None

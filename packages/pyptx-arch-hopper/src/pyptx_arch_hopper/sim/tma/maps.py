@@ -35,7 +35,7 @@ _MOST_CHANNELS = 256
 _MOST_PIXELS = 1024
 _MOST_STEP = 8
 _STRIDES_END = 1 << 40
-_CORNERS_END = {3: 1 << 15, 4: 1 << 7, 5: 1 << 4}  # by rank: bound of a signed corner offset of 16, 8 or 5 bits
+_CORNERS_END = {3: 1 << 15, 4: 1 << 7, 5: 1 << 4}  # by rank: end of an im2col corner's range (16, 8, 5 bits)
 _EXTENTS_END = (1 << 32) + 1
 
 
@@ -77,7 +77,7 @@ class Packing:
 
 _TOGETHER = 16
 _HELP_RANK = "merge dimensions of the tensor, or add dimensions of size 1"
-# Element types and modes by number. Manual: "tensormap.replace", table of new values.
+# Element types and modes of a tensor map, by number. Manual: "tensormap.replace", table of new values.
 ELEMENTS: Final = (
     "u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f32.ftz", "f64", "bf16", "tf32", "tf32.ftz",
     "b4x16", "b4x16_p64", "b6x16_p32",
@@ -92,7 +92,7 @@ PACKINGS: Final = {name: Packing(row, stores=name != "b4x16_p64") for name, row 
 _PADDED_BOX = 128  # required innermost box extent, in elements, of padded element types
 _PADDED_SWIZZLES = ("none", "128B", "128B_atom_32B", "128B_atom_64B")
 # Element types without a number in a tensor map are copied as another type of the same size.
-_BY_NUMBER = {row.tensor_map: row.name for row in reversed(ELEMENT_TYPES)}  # first type of each CUtensorMapDataType
+_BY_NUMBER = {row.tensor_map: row.name for row in reversed(ELEMENT_TYPES)}  # by CUtensorMapDataType: first PTX type
 _AS_BITS = {row.name: _BY_NUMBER[row.tensor_map] for row in ELEMENT_TYPES if row.name not in ELEMENTS}
 _AS_BITS["b6p2x16"] = "b6x16_p32"  # tensor map type for b6p2x16 stores
 _SWIZZLE_NAMES = {
@@ -223,7 +223,7 @@ class Record:
         yield from self._row_rules()
 
     def _packed_rules(self, packing: Packing) -> Iterator[tuple[bool, str, str]]:
-        """Yield the rules for packed elements. CUDA driver API: cuTensorMapEncodeTiled, "packed data types"."""
+        """Yield validity rules for packed elements. CUDA driver API: cuTensorMapEncodeTiled, "packed data types"."""
         step, what = packing.step, f"elements of .{self.type}"
         message = f"innermost extent of {self.extents[0]} {what}, must be a multiple of {step}"
         yield self.extents[0] % step != 0, message, "pad the innermost dimension"
@@ -257,7 +257,7 @@ class Record:
         yield empty, message, "choose corners with at least one pixel between them"
 
     def _row_rules(self) -> Iterator[tuple[bool, str, str]]:
-        """Yield rules for contiguous runs in shared memory: innermost extent of a box, or channels of a pixel."""
+        """Yield validity rules for contiguous runs in shared memory: innermost box extent, or channels of a pixel."""
         count, packing = (self.channels if self.columns else self.box[0]), self.packing
         inner = count * self.itemsize if packing is None else packing.bytes(count) * packing.room // packing.dense
         message = f"{inner}-byte box rows, must be a multiple of 16"

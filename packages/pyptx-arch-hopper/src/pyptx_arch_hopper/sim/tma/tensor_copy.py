@@ -120,7 +120,7 @@ class _Boxes:
             repeat(None) if barriers is None else barriers[at].tolist(),
             repeat(None) if self._address is None else values(self._address),
             repeat(None) if self._mask is None else values(self._mask),
-            strict=False,  # `repeat(None)` is infinite
+            strict=False,  # `itertools.repeat(None)`, used without a multicast mask, is infinite
         )
         known = ((one, maps.get(place), given) for one, place, *given in threads)
         issue(turn, (self._copy(one, _Thread(*found, *given)) for one, found, given in known if found is not None))
@@ -266,7 +266,7 @@ def _tensor(
 
 
 def _box(turn: ExecutionContext, described: Descriptor, shared: int, step: int) -> Elements | None:
-    """Return a copy's elements of `step` bytes in shared memory; None, with a finding, if they exceed its end."""
+    """Return a copy's elements of `step` bytes in shared memory; None, with a finding, if they exceed shared memory."""
     memory = turn.wave.shared
     start, base = shared % memory.stride, shared - shared % memory.stride
     if start + described.room > memory.end:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyptx_arch_hopper.sim.tma.bulk import Elements, IssuedCopy
     from pyptx_sim.extension import IntArray, Mask
 
-_WORD = 4  # bytes: granularity of recorded accesses
+_WORD = 4  # bytes: granularity of the accesses that race checks record
 
 
 def touches(copy: IssuedCopy, map_at: int | None = None) -> Sequence[AsyncAccess]:

@@ -50,9 +50,10 @@ class WgmmaPlan:
 class WgmmaBatch(AsyncIssue):
     """MMAs issued by one instruction, one MMA for each warpgroup in `warpgroups`.
 
-    `a` and `b` are the matrix descriptors, `blocks` the arena offsets of the CTAs' shared memory. If A is in registers,
-    `fragments` returns its registers, each `[issued MMAs, 128]`, and `places` are these MMAs' rows. `metadata` is the
-    metadata of a sparse A. `adds`: whether D is an input. `warps` has the first warp of each warpgroup.
+    `a` and `b` are the matrix descriptors, `blocks` the simulator's offsets of the CTAs' shared memory. If A is in
+    registers, `fragments` returns its registers, each `[issued MMAs, 128]`, and `places` are the indices of this
+    batch's MMAs among the issued MMAs. `metadata` is the metadata of a sparse A. `adds`: whether D is an input. `warps`
+    has the first warp of each warpgroup.
     """
 
     plan: WgmmaPlan
@@ -66,7 +67,7 @@ class WgmmaBatch(AsyncIssue):
     adds: Mask
 
     def due(self, groups: Groups, *, reads: bool) -> Mask:
-        """Return which MMAs are in groups that a warp waited for: a warpgroup's four warps complete together."""
+        """Return which MMAs are in wgmma groups that a warp waited for: a warpgroup's four warps complete together."""
         del reads
         warps = self.warps[:, None] + np.arange(WARPGROUP)
         return np.asarray(self.numbers < groups.done[warps, 0].max(axis=1))

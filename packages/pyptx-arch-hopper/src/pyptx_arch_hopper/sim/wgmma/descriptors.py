@@ -45,7 +45,7 @@ def located(bits: Bits, blocks: IntArray) -> list[Located]:
 
 
 def reading(operands: Operands, name: str, extent: Extent) -> Callable[[ExecutionContext, Warpgroups], Bits | None]:
-    """Return a reader of each warpgroup's descriptor; the reader returns None for an unusable matrix."""
+    """Return a function that reads each warpgroup's descriptor, or returns None for an unusable matrix."""
     source = operands.source(name, "u64")
 
     def read(turn: ExecutionContext, warpgroups: Warpgroups) -> Bits | None:

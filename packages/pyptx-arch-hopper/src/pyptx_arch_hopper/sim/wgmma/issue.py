@@ -72,7 +72,7 @@ def compile_product(operands: Operands, product: WgmmaDescription) -> Action:
 
 
 def _registers(operands: Operands, name: str) -> tuple[Reader, ...]:
-    """Return a function that reads each register of an operand; an empty tuple if the instruction lacks the operand."""
+    """Return one reader function per register of an operand; an empty tuple if the instruction lacks the operand."""
     operand = operands.given(name)
     return () if operand is None else tuple(operands.read(each, "b32") for each in operands.elements(operand))
 

@@ -67,7 +67,7 @@ _READ_OPERAND = _Hazard(
 class RegisterOrder:
     """Last accesses to the registers that wgmma uses; each array has a row per register and a column per warp.
 
-    Times count accesses and fences of the wave. `_group` is the number of the last MMA's wgmma-group plus one, `_shape`
+    Times count simulated accesses and fences. `_group` is the number of the last MMA's wgmma-group plus one, `_shape`
     the MMA's shape, and `_use` is `_ADDS` for an accumulator, `_READS` for operand A.
     """
 
@@ -76,7 +76,7 @@ class RegisterOrder:
         self._wave = wave
         self._names = tuple(registers.values())
         self._rows = {slot: row for row, slot in enumerate(registers)}
-        self._known: dict[tuple[int, ...], IntArray] = {}  # cache: array rows by register indices
+        self._known: dict[tuple[int, ...], IntArray] = {}  # cache: rows of the arrays below, by register slots
         shape = (len(registers), wave.height)
         self._touched: IntArray = np.zeros(shape, np.int64)
         self._touched_at: IntArray = np.zeros(shape, np.int64)
@@ -119,7 +119,7 @@ class RegisterOrder:
         writes = np.array([[row in written] for row in rows])
         adds = self._use[_places(*at)] == _ADDS
         for hazard, which in (
-            (_OVERWRITTEN, writes & ~(adds & reads)),  # ptxas inserts a wait before in-place updates
+            (_OVERWRITTEN, writes & ~(adds & reads)),  # in-place updates are safe: ptxas inserts a wait
             (_READ, reads & adds),
             (_READ_OPERAND, reads & ~writes & ~adds),
         ):
@@ -202,7 +202,7 @@ class RegisterOrder:
             other_label="wgmma.mma_async in flight" if issued else None,
             help=hazard.help,
             count=int(np.count_nonzero(bad)),
-            cause=(issued, hazard.severity),  # one finding is reported for each cause
+            cause=(issued, hazard.severity),  # findings with equal causes are reported once
             severity=hazard.severity,
         )
 

@@ -1,1 +1,1 @@
-"""Kinds of operands: one row per kind, by its name in the instruction table."""
+"""Kinds of instruction operands, by their names in the instruction table: one `Kind` for each."""

@@ -36,14 +36,15 @@ EXAMPLES: dict[str, str] = {
 }
 # State spaces whose variables may be used as a generic address: .const and .param need cvta.
 _GENERIC = frozenset({"global", "shared", "local"})
-# Words in a kind's argument that are not state spaces: the permitted forms of the address.
+# Words in an operand kind's argument that are not state spaces: they permit or restrict forms of the address.
 _SIZED, _CONSTANT, _INDEXED = "sized", "constant", "indexed"
 _TRAITS = frozenset({_SIZED, _CONSTANT, _INDEXED})
 _COORDINATES = ("b32", "u32", "s32", "")
 
 
 def _mismatch_address(argument: str, shape: Shape, use: Use) -> Mismatch | None:
-    if shape[0] == "element" and _INDEXED in argument.split():  # `values[2]`: the manual's "Arrays as Operands"
+    # An array element, `values[2]`, is an address without brackets around it. Manual: "Arrays as Operands".
+    if shape[0] == "element" and _INDEXED in argument.split():
         return _mismatch_base(str(shape[1]), _reachable(argument, use))
     if shape[0] != "address":
         return Mismatch("an address in brackets")

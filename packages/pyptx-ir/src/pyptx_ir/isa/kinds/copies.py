@@ -115,7 +115,7 @@ def _mismatch_word(_argument: str, shape: Shape, use: Use) -> Mismatch | None:
 
 
 def _words(argument: str, use: Use) -> str:
-    """Return the kind of a vector of 32-bit registers for n items of b bits; `argument` is the slot of n, and b."""
+    """Return the operand kind of a vector of 32-bit registers for n values of b bits; `argument` has n's slot and b."""
     slot, _, bits = argument.partition(" ")
     return f"{-(-use.count(slot) * int(bits) // WORD)}*b32"
 

@@ -1,11 +1,12 @@
 """A thread's fragment of a matrix: a vector of registers.
 
-Manual: "Matrix Fragments for …", "Block Scaling for mma.sync". The manual has a figure for each shape and type, but the
-register count follows one formula. The bits of the matrix are distributed evenly over the threads of one or more warps.
+Manual: the sections "Matrix Fragments", "Block Scaling for mma.sync". The manual has a figure for each shape and type,
+but the register count follows one formula. The bits of the matrix are distributed evenly over the threads of one or
+more warps.
 
-The kind's argument is the extent of the matrix, or the number of registers, and the type of its elements: `mn f32`,
-`mk/2 atype`, `8 f16`. Optionally another type, whose registers hold the elements, and the number of warps follow: `mk
-bf16 f16 over 4 warps`.
+The operand kind's argument is the extent of the matrix, or the number of registers, and the type of its elements: `mn
+f32`, `mk/2 atype`, `8 f16`. Optionally another type, whose registers hold the elements, and the number of warps follow:
+`mk bf16 f16 over 4 warps`.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def _taken_apart(argument: str, use: Use) -> tuple[int, Element]:
 
 
 def element_of(place: OperandSlot, words: Mapping[str, str]) -> str:
-    """Return the element type of a fragment operand, given the modifiers in the row's slots."""
+    """Return the element type of a fragment operand, given the modifiers in the instruction row's slots."""
     _, type_name, *_ = WARPS.sub("", place.kind.removeprefix("fragment(").removesuffix(")")).split()
     return words.get(type_name, type_name)
 

@@ -32,7 +32,7 @@ class Mismatch:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """An operand of a table row, with the opcode of an instruction. `filled` maps modifier slots to its modifiers.
+    """An operand of an instruction row, with an instruction's opcode. `filled` maps modifier slots to its modifiers.
 
     `kinds` are all operand kinds, because some kinds contain others; `address_size` is the module's, in bits.
     """
@@ -48,18 +48,18 @@ class Use:
         return self.filled.get(name, name)
 
     def count(self, name: str) -> int:
-        """Return a number of elements: a literal number, or the length that the row assigns to a slot's modifier."""
+        """Return a number of elements: a literal number, or the length that an instruction row gives for a modifier."""
         if name.isdecimal():
             return int(name)
         return dict(self.row.lengths)[name][dict(self.row.slots)[name].index(self.filled[name])]
 
     def mismatch(self, kind: str, shape: Shape) -> Mismatch | None:
-        """Return the fault of an operand that must have a kind; None if the operand matches."""
+        """Return the fault of an operand whose `Kind` is given; None if the operand matches that kind."""
         name, argument = self.kinds.split(kind)
         return self.kinds[name].mismatch(argument, shape, self)
 
     def examples(self, kind: str, index: int) -> tuple[str, ...]:
-        """Return example operands of a kind; `index` makes their registers distinct."""
+        """Return example operands of an operand kind; `index` makes their registers distinct."""
         name, argument = self.kinds.split(kind)
         return self.kinds[name].examples(argument, self, index)
 
@@ -70,13 +70,13 @@ class Use:
         return None if of_kind is None else of_kind(argument, self)
 
     def limits(self) -> Limits | None:
-        """Return the limits that a kind sets for constant operands."""
+        """Return the limits that an operand kind sets for constant operands."""
         name, argument = self.kinds.split(self.place.kind)
         return self.kinds[name].limits(argument, self)
 
 
 def no_limits(_argument: str, _use: Use) -> Limits | None:
-    """Return None, because the kind does not limit constants."""
+    """Return None, because this operand kind does not limit constants."""
     return None
 
 
@@ -116,7 +116,7 @@ class Kinds(dict[str, Kind]):
         self.elements: Mapping[str, Element] = {element.name: element for element in elements}
 
     def split(self, text: str) -> tuple[str, str]:
-        """Split a kind into name and argument; `4*b32` is kind `*`, and a type or slot is kind `typed`."""
+        """Split an operand kind into name and argument; `4*b32` is kind `*`, and a type or slot is kind `typed`."""
         name, argument = _parts(text)
         return (name, argument) if argument or name in self else ("typed", name)
 

@@ -16,7 +16,7 @@ _POINTERS = (*_INT32, "b64", "u64", "s64", "")
 
 
 def type_mismatch(argument: str, shape: Shape, use: Use) -> Mismatch | None:
-    """Check a register or literal of exactly the type in the kind's argument."""
+    """Check a register or literal of exactly the type in the operand kind's argument."""
     return _mismatch(use.word(argument), shape, use, relaxed=False)
 
 

@@ -1,7 +1,8 @@
 """Textures and surfaces: handles with coordinates, offsets and gradients. Manual: "Texture Instructions".
 
 A handle is a variable (`.texref`, `.samplerref`, `.surfref`), or a 64-bit register with its address or with the
-driver's handle. The argument of a kind is the slot of the geometry and, for coordinates, their type.
+driver's handle. The argument of an operand kind here is the modifier slot of the geometry (`2d`, `cube`)
+and, for coordinates, their type.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Operands of video instructions: 32-bit registers, or parts of them. Manual: "Video Instructions".
 
-The argument of each kind is a regular expression for the selectors that may follow the register.
+The argument of each operand kind is a regular expression for the selectors that may follow the register.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ def instruction(walk: Walk, node: Instruction) -> None:
         message = f"unreachable {'.'.join(node.opcode)}: the preceding instruction never continues"
         help = "remove the instruction, put a label before it, or guard the preceding instruction"
         walk.report(Finding("unreachable", message, help))
-        routine.ended = False  # one warning per unreachable sequence
+        routine.ended = False  # one warning per sequence of unreachable instructions
 
 
 def reached(walk: Walk, node: Statement) -> None:  # noqa: ARG001 - every check takes a statement

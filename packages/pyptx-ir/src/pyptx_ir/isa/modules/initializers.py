@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _SPACES = frozenset({"global", "const"})
 _LENGTHS = {"v2": 2, "v4": 4}
 _WORDS = {FLOAT: "floating-point number", FUNCTION: "function's address"}
-# Value kinds that a type accepts; untyped bits accept numbers. Few types accept addresses and their bytes.
+# Kinds of initializer values that a variable's type accepts. Untyped bits accept numbers; few types accept addresses.
 _NUMBERS, _ADDRESSES = frozenset({INTEGER, FLOAT}), frozenset({INTEGER, ADDRESS, FUNCTION, MASKED})
 _TAKEN: dict[str, frozenset[str]] = {
     **dict.fromkeys(("u32", "u64"), _ADDRESSES),

@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Guard, Instruction
     from pyptx_ir.syntax.operands import Operand
 
-# Opcodes without rows, because their operands depend on declarations; `calls` and `branches` check them.
+# Opcodes without rows in the table, because their operands depend on declarations; `calls` and `branches` check them.
 BY_NAME = frozenset({"call", "brx"})
 
 
-# Results of `_operand` in place of a shape number: the operand is faulty; its shape does not fully describe it.
+# Results of `_operand` in place of a `shape_number`: the operand is faulty; its shape does not fully describe it.
 _UNSOUND, _BY_ITSELF = -1, 0
 
 
 def instruction(walk: Walk, node: Instruction) -> None:
-    """Check one instruction: its guard, its names, and, if these are valid, its form in the table.
+    """Check one instruction: its guard, its names, and, if these are valid, its form in the instruction table.
 
     Most operands have occurred in this scope, and most combinations of opcode and shapes in this module. A known valid
     combination costs one lookup.
@@ -64,7 +64,7 @@ def instruction(walk: Walk, node: Instruction) -> None:
 
 
 def _is_right(walk: Walk, node: Instruction, key: FormKey) -> bool:
-    """Check an instruction, whose operands are valid by themselves, against the table."""
+    """Check an instruction, whose operands are valid by themselves, against the instruction table."""
     if walk.target is None or node.opcode[0] in BY_NAME:
         return True
     judgement = judgement_on(node, walk.scope.__getitem__, walk.target, walk.judged_version, walk.address_size)
@@ -82,7 +82,7 @@ def _obeys(walk: Walk, node: Instruction, verdict: Verdict | None) -> bool:
 
 
 def _operand(walk: Walk, node: Instruction, index: int, operand: Operand) -> int:
-    """Check an operand's names and form; return the number of its shape, or `_UNSOUND` or `_BY_ITSELF`."""
+    """Check an operand's names and form; return its `shape_number`, or `_UNSOUND` or `_BY_ITSELF`."""
     if isinstance(operand, Register) and "." not in operand.name:
         number = walk.plain_names.get(walk.scope[operand.name], _BY_ITSELF)
     else:
@@ -112,7 +112,7 @@ def _operand(walk: Walk, node: Instruction, index: int, operand: Operand) -> int
 
 
 def _plain(walk: Walk, operand: Operand) -> int:
-    """Return the number of an operand's shape if its form is common and cannot be faulty, else `_BY_ITSELF`."""
+    """Return the `shape_number` of an operand if its form is common and cannot be faulty, else `_BY_ITSELF`."""
     match operand:
         case Immediate():
             return _literal(operand.text)
@@ -127,7 +127,7 @@ def _plain(walk: Walk, operand: Operand) -> int:
 
 
 def _plain_address(walk: Walk, operand: Address) -> int:
-    """Return the number of the shape of an address, if its base is a scalar register or a variable, else 0."""
+    """Return the `shape_number` of an address, if its base is a scalar register or a variable, else 0."""
     base, offset = operand.base, operand.offset
     if not isinstance(base, Register | Symbol) or "." in base.name:
         return _BY_ITSELF
@@ -139,7 +139,7 @@ def _plain_address(walk: Walk, operand: Address) -> int:
 
 
 def _plain_vector(walk: Walk, operand: Vector) -> int:
-    """Return the number of the shape of a vector, if it consists of scalar registers, else 0."""
+    """Return the `shape_number` of a vector of scalar registers; 0 for any other vector."""
     scope = walk.scope
     kinds = tuple([scope[one.name] for one in operand.elements if isinstance(one, Register)])
     return vector_number(kinds) if len(kinds) == len(operand.elements) else _BY_ITSELF
@@ -147,7 +147,7 @@ def _plain_vector(walk: Walk, operand: Vector) -> int:
 
 @lru_cache(maxsize=1 << 14)
 def _literal(text: str) -> int:
-    """Return the number of the shape of a literal; 0 if the literal may be invalid."""
+    """Return the `shape_number` of a literal; 0 if the literal may be invalid."""
     return _BY_ITSELF if is_suspect(Immediate(text)) else shape_number(("literal", literal_kind(text)))
 
 

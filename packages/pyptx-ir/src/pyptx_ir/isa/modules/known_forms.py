@@ -1,4 +1,4 @@
-"""Cache of valid instruction forms, so that a process checks each form against the table once.
+"""Cache of valid instruction forms, so that a process checks each form against the table only once.
 
 A form is an opcode, the address size, and the operand shapes, which are numbered so that a lookup is cheaper than a
 check.
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.shapes import Shape
 
 FormKey: TypeAlias = "tuple[tuple[str, ...] | int, ...]"
-# For each valid form, the alternative sets of limits for constant operands; empty if it accepts any constants.
+# For each valid instruction form, the alternative sets of limits for constant operands; empty: any constants.
 RightForms: TypeAlias = "dict[FormKey, tuple[tuple[tuple[int, Limits], ...], ...]]"
 
 _SPACES = (".const", ".global", ".local", ".param")
-# Two bounds of memory use: entries of a shape tuple that gets a number, and entries of a table of shapes or forms.
+# Limits of memory use: elements of an operand shape that gets a number; numbered shapes, and valid forms per target.
 _LONGEST = 20
 _MOST = 1 << 16
 
@@ -41,14 +41,14 @@ def shape_number(shape: Shape) -> int:
 
 @functools.cache
 def plain_names() -> dict[str | None, int]:
-    """Return the number of the operand shape of a scalar register, by type, and of a label."""
+    """Return the `shape_number` of a scalar register, by type, and of a label."""
     numbers: dict[str | None, int] = {name: shape_number(("register", name)) for name in sorted(TYPES)}
     return numbers | {".label": shape_number(("symbol", ".label"))}
 
 
 @functools.cache
 def plain_addresses() -> dict[str | None, int]:
-    """Return the number of the shape of an address, by its base: the type of a scalar register or a variable's space.
+    """Return the `shape_number` of an address, by its base: the type of a scalar register or a variable's space.
 
     Addresses of .shared variables have no number here, because the walk records each use of such a variable.
     """
@@ -57,7 +57,7 @@ def plain_addresses() -> dict[str | None, int]:
 
 @functools.lru_cache(maxsize=1 << 10)
 def vector_number(kinds: tuple[str | None, ...]) -> int:
-    """Return the shape number of a vector of scalar registers of these types; 0 if one type is not a register type."""
+    """Return the `shape_number` of a vector of scalar registers of these types; 0 if one is not a register type."""
     if not all(kind in TYPES for kind in kinds):
         return 0
     return shape_number(("vector", *[("register", str(kind)) for kind in kinds]))
@@ -69,7 +69,7 @@ def _right_forms(target: str, version: tuple[int, int]) -> RightForms:  # noqa: 
 
 
 def right_forms(target: str, version: tuple[int, int]) -> RightForms:
-    """Return the forms that are valid if their constants are valid; callers add further forms after a check."""
+    """Return the cache of valid instruction forms, with the limits of their constants; callers add forms to it."""
     forms = _right_forms(target, version)
     if len(forms) > _MOST:
         forms.clear()

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.modules.walk import Routine, Walk
 
 
-_MOST_CONSTANT = 65536  # bytes on every target; ptxas 13.5 also counts unused variables
+_MOST_CONSTANT = 65536  # bytes of constant memory on every target; ptxas 13.5 also counts unused variables
 
 
 def constant_limit(walk: Walk) -> None:
@@ -32,7 +32,7 @@ def shared_limits(walk: Walk) -> None:
     own = sum(routine.own_shared for routine in walk.routines)
     everywhere = sum(storage.size or 0 for storage in walk.module_scope.storage.values() if storage.space == "shared")
     if own + everywhere <= limit:
-        return  # no entry can exceed the limit, whichever functions it calls
+        return  # all functions together use no more shared memory than one entry may use
     for entry in walk.entries():
         _entry(walk, entry, limit)
 

@@ -53,9 +53,9 @@ class OneByOne:
         walk = self._walk
         walk.found.clear()
         walk.body((node,))
-        walk.names.clear()  # keyed by object identity, which the operands of the next statement may reuse
+        walk.names.clear()  # keyed by the operands' `id`s, which later operands may reuse
         if isinstance(node, Function):
-            # Initializers of statements that are checked later may name the function.
+            # Initializers in statements that are checked later may contain the function's name.
             walk.module_scope[node.name] = f".{node.kind}"
         return _first([finding for _, finding in walk.found])
 

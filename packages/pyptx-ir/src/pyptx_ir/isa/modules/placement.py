@@ -94,7 +94,7 @@ def only_ascii(walk: Walk, node: File | Pragma | Function) -> None:
     else:
         texts = (node.name,) if isinstance(node, File) else node.values
     if isinstance(node, Pragma) and walk.routine is None:
-        return  # `pragma` rejects unknown pragmas at module level
+        return  # the rule `pragma` rejects unknown pragmas at module level
     if any(isinstance(text, str) and not text.isascii() for text in texts):
         message, help = "non-ASCII characters in a string: ptxas does not accept them", "use ASCII characters only"
         walk.report(Finding("directive-argument", message, help))
@@ -106,7 +106,8 @@ def late_attribute(walk: Walk, node: Function | Variable) -> None:
         return
     text = own_text(node, node.raw) if isinstance(node, Function) else without_comments(node.raw[:_HEAD])
     found = _LATE_ATTRIBUTE.search(text)
-    if found is not None and not (found[1] == "ptr" and isinstance(node, Function)):  # `declared_types` reports .ptr
+    # The rules in `declared_types` report `.ptr` on the parameters of a function.
+    if found is not None and not (found[1] == "ptr" and isinstance(node, Function)):
         message = f".{found[1]} after the type is allowed only in parameters of an entry"
         help = "write .align before the type" if found[1] == "align" else "remove it"
         walk.report(Finding("declaration", message, help, word=f".{found[1]}"))

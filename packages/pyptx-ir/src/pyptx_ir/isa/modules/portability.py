@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # Number of the oldest device for which current ptxas compiles.
 _OLDEST = 75
-_NAMED = 6  # maximum number of line numbers listed per requirement
+_NAMED = 6  # maximum number of line numbers listed per requirement ("… needs sm_90 or later")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def portability(module: Module, targets: Iterable[str] | None = None) -> tuple[P
 
 
 def _obstacles(module: Module, target: str) -> tuple[Diagnostic, ...]:
-    """Return the module's errors on a target; errors about a too low `.version` only if there are no others."""
+    """Return the module's errors on a target; errors about a too low `.version` only if all errors are of this kind."""
     errors = tuple(found for found in check_module(module, target) if found.is_error)
     lasting = tuple(found for found in errors if found.code != "target-version")
     return lasting or errors
@@ -86,7 +86,7 @@ def table(rows: Sequence[Portability]) -> str:
 
 
 def needs(rows: Sequence[Portability]) -> str:
-    """Return each requirement of the module that some targets lack, with its first lines and these targets."""
+    """Return, as text, each requirement ("… needs sm_90") with its first lines and the targets that lack it."""
     lines: dict[str, set[int]] = {}
     lacking: dict[str, list[str]] = {}
     for row in rows:

@@ -28,7 +28,7 @@ UNDECLARED = "?"
 UNKNOWN = "!"  # kind of a name declared in invalid text, or already reported as undeclared
 
 _DIGITS = "0123456789"
-_MOST_DIGITS = 18  # a name with more trailing digits is not numbered
+_MOST_DIGITS = 18  # maximum number of trailing digits of a numbered name such as `%r12`
 # Selectors of bytes or halves in operands of video instructions; each instruction's rows give its valid selectors.
 _SELECTOR = re.compile(r"[bh][0-9]{1,4}")
 _LISTS = (BranchTargets, CallTargets, CallPrototype)
@@ -69,10 +69,10 @@ class Scope(dict[str, str | None]):
         self.storage: dict[str, Storage] = {}
         self.lists: dict[str, TargetList] = {}
         self.labels: frozenset[str] = frozenset()
-        # Names of this scope that end in a number, by stem; updated when numbered registers are declared.
+        # Names in this scope such as `%r7`, by their stem `%r`; updated when numbered registers are declared.
         self._numbers: dict[str, list[tuple[int, str]]] = {}
         self._indexed = 0
-        # Number of each operand's shape, by object identity; valid while the names in the operand keep their kinds.
+        # `shape_number` of each operand, by its `id`; valid while the names in the operand keep their kinds.
         self.shapes: dict[int, int] = {}
 
     def __missing__(self, name: str) -> str | None:

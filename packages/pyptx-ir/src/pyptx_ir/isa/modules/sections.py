@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Section
     from pyptx_ir.syntax.operands import Operand
 
-# Valid values per type; ptxas truncates values too large for .b32, and .b64 accepts every integer.
+# Valid section data per type. ptxas truncates values too large for .b32; .b64 accepts every integer.
 _RANGES: dict[str, tuple[int, float]] = {
     "b8": (-(1 << 7), (1 << 8) - 1),
     "b16": (-(1 << 15), (1 << 16) - 1),

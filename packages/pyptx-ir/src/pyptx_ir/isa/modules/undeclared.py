@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.modules.walk import Walk
     from pyptx_ir.syntax.nodes import Instruction, Statement
 
-# Maximum findings per function and stem for undeclared numbered names: one missing declaration causes all of them.
+# Maximum findings per function and stem (`%r` of `%r7`) for undeclared numbered names: one missing declaration causes
+# all of them.
 MOST_OF_A_BANK = 8
 # Maximum number of names with a suggestion; if more are unknown, spelling is not the cause.
 MOST_SUGGESTIONS = 8

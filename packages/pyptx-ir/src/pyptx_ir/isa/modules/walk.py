@@ -39,8 +39,8 @@ class Routine:
     callees: set[str] = field(default_factory=set[str])
     groups: dict[str, int] = field(default_factory=dict[str, int])
     ended: bool = False
-    declared: dict[str, int] | None = None  # statement numbers of the names declared in the body; computed on demand
-    unbanked: Counter[str] = field(default_factory=Counter[str])  # number of undeclared numbered names, by stem
+    declared: dict[str, int] | None = None  # declaring statement of each name in the body; computed on demand
+    unbanked: Counter[str] = field(default_factory=Counter[str])  # number of undeclared names (`%r7`) by stem (`%r`)
     warned: set[str] = field(default_factory=set[str])
     narrow_calls: tuple[Finding, ...] = ()  # errors of calls in this function; reported if an entry reaches the calls
     # Integers that rules of plugins store about the function, by a key that the rule chooses.
@@ -55,7 +55,7 @@ class Walk:
         self.forced = target
         self.target: str | None = target
         self.version: tuple[int, int] | None = None
-        self.address_size = 32  # bits, if a module does not specify it. Manual: ".address_size"
+        self.address_size = 32  # default address size in bits. Manual: ".address_size"
         self.independent_textures = False
         self.at = -1
         self.sound = True  # whether the current instruction is valid by itself; further checks require it
@@ -70,8 +70,8 @@ class Walk:
         # module keeps all operands alive. The names do not depend on the operand's statement.
         self.names: dict[int, tuple[str, ...]] = {}
         self.plain_names, self.plain_addresses = plain_names(), plain_addresses()
-        self.right: RightForms = {}  # valid forms, shared by all modules of one target and version
-        self.literals: dict[int, int] = {}  # number of the shape of each operand without names, by object identity
+        self.right: RightForms = {}  # valid instruction forms, shared by modules of one target and version
+        self.literals: dict[int, int] = {}  # `shape_number` of each operand without names, by its `id`
         self.constant = self.constant_at = 0  # bytes of .const variables so far; statement of the last variable
         self.files: dict[int, int] = {}
         self.section_labels: dict[str, int] = {}  # statement number of each label in sections
@@ -144,7 +144,7 @@ class Walk:
         return self.routine
 
     def entries(self) -> list[Routine]:
-        """Return the entries with a body that the walk has visited so far."""
+        """Return the `.entry` functions with a body that the walk has visited so far."""
         return [routine for routine in self.routines if routine.node.kind == "entry"]
 
     def called_by(self, entry: Routine) -> list[Routine]:

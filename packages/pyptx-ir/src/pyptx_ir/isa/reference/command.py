@@ -28,7 +28,7 @@ WIDTH = 100
 
 
 def isa(argv: Sequence[str]) -> int:
-    """Search the table; return 0 if there is a match, 1 if there is none, 2 for a usage error."""
+    """Search the instruction table; return 0 if there is a match, 1 if there is none, 2 for a usage error."""
     try:
         options = _parser().parse_args(argv)
         if options.target is not None:
@@ -97,7 +97,7 @@ def _absent(text: str, known: Sequence[Entry]) -> str:
 
 
 def _text(found: Sequence[Result]) -> str:
-    """Return the exact matches in full; if there are none, up to `SHOWN` matches in full, or more as summaries."""
+    """Return the exact matches in full; if there are none, all matches in full, or summaries of more than `SHOWN`."""
     whole = [result.entry for result in found if result.exact]
     if not whole and len(found) > SHOWN:
         return "\n".join(_overview([result.entry for result in found]))

@@ -33,7 +33,7 @@ CHAPTERS = (
     "Video",
     "Miscellaneous",
 )
-# Chapter of instructions whose rows have no chapter.
+# Chapter of an instruction none of whose rows in the instruction table has a chapter.
 ELSEWHERE = "Other instructions"
 
 
@@ -48,7 +48,7 @@ class Entry:
 
 
 def entries(rows: Iterable[InstructionRow]) -> tuple[Entry, ...]:
-    """Group rows by instruction into entries: by chapter, then in the order of the rows."""
+    """Group instruction rows into one `Entry` per instruction; order by chapter, then by the first row."""
     forms: dict[str, list[Pattern]] = {}
     for row in rows:
         forms.setdefault(row.instruction, []).append(compile_row(row))
@@ -56,7 +56,7 @@ def entries(rows: Iterable[InstructionRow]) -> tuple[Entry, ...]:
 
 
 def _entry(name: str, forms: tuple[Pattern, ...]) -> Entry:
-    """Return the entry of an instruction with these forms, one of which may have the instruction's summary."""
+    """Return the `Entry` of an instruction with these rows, one of which may have the instruction's summary."""
     summary = next((form.row.summary for form in forms if form.row.summary), "")
     chapter = next((form.row.chapter for form in forms if form.row.chapter), ELSEWHERE)
     return Entry(name, chapter, summary, forms)

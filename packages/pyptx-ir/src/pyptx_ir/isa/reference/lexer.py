@@ -32,7 +32,7 @@ _DIRECTIVE = "directive"
 
 
 class PtxLexer(RegexLexer):
-    """Lexer of PTX: opcodes and modifiers of the table are keywords and attributes, other words plain names."""
+    """Lexer of PTX: opcodes and modifiers of the instruction table are keywords and attributes, other words names."""
 
     name = "PTX (pyptx)"
     aliases: ClassVar[Sequence[str]] = ("pyptx",)
@@ -59,7 +59,7 @@ class PtxLexer(RegexLexer):
 
 
 def _words(syntax: str, slots: Iterable[tuple[str, ...]]) -> set[str]:
-    """Return the modifiers in the opcode of a row: literal ones, and the values of its slots."""
+    """Return the modifiers in the opcode of an instruction row: literal ones, and the values of its slots."""
     head = syntax.partition(" ")[0]
     return {*re.findall(rf"\.({_WORD})", head), *(word for values in slots for word in values)}
 
@@ -77,7 +77,7 @@ def _opening(opcodes: set[str]) -> list[object]:
 
 
 def _general(modifiers: set[str], others: object = Name.Decorator) -> list[object]:
-    """Return the rules for any position; `others` is the Pygments token of dotted words except types and modifiers."""
+    """Return lexer rules for any position in PTX; `others` is the token of dotted words except types and modifiers."""
     return [
         (r"\s+", Whitespace),
         (r"//[^\n]*", Comment.Single),

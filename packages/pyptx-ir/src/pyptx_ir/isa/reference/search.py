@@ -36,7 +36,7 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """An entry that a search found, with its best matching forms; `exact` for a full match."""
+    """An instruction (`entry`) that a search found, with its best matching forms; `exact` for a full match."""
 
     entry: Entry
     score: int
@@ -48,7 +48,7 @@ class Result:
 
 
 def search(found: Iterable[Entry], text: str) -> tuple[Result, ...]:
-    """Return the entries that match every word of `text`, best first, each with the forms that match most words.
+    """Return the instructions that match every word of `text`, best first, each with the forms that match most words.
 
     Words are separated by spaces or dots, in any order: `bf16x2 cvt` finds the forms of `cvt` with `.bf16x2`. A full
     name (`cp.async`) or opcode (`mad.lo.u32`) comes first.

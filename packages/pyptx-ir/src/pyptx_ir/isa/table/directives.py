@@ -142,11 +142,11 @@ ROWS: tuple[DirectiveRow, ...] = (
     DirectiveRow("common", ptx(5, 0), manual="Linking Directives: .common"),
     DirectiveRow("managed", ptx(4, 0), manual="Variable and Function Attribute Directive: .attribute"),
     DirectiveRow("unified", ptx(8, 0), "sm_90", manual="Variable and Function Attribute Directive: .attribute"),
-    # Control flow
+    # Directives for control flow
     DirectiveRow("branchtargets", ptx(5, 1), manual="Control Flow Directives: .branchtargets"),
     DirectiveRow("calltargets", ptx(2, 1), manual="Control Flow Directives: .calltargets"),
     DirectiveRow("callprototype", ptx(2, 1), manual="Control Flow Directives: .callprototype"),
-    # Debugging
+    # Directives for debugging
     DirectiveRow("section", ptx(2, 0), manual="Debugging Directives: .section"),
     DirectiveRow("file timestamp", ptx(3, 2), manual="Debugging Directives: .file"),
     DirectiveRow("loc inlined_at", ptx(7, 0), manual="Debugging Directives: .loc"),
@@ -161,7 +161,7 @@ ROWS: tuple[DirectiveRow, ...] = (
     DirectiveRow("tex", ptx(1, 0), before=ptx(1, 5), manual="Texture State Space (deprecated)"),
     DirectiveRow("b128", ptx(8, 3), "sm_70", manual="Fundamental Types"),
     DirectiveRow("f16x2", ptx(4, 2), "sm_53", manual="Packed Data Types"),
-    # Initializers
+    # Requirements of initializers
     DirectiveRow("generic()", ptx(3, 1), manual="Initializers"),
     DirectiveRow("mask()", ptx(7, 1), manual="Initializers"),
 )

@@ -29,7 +29,7 @@ OPERANDS = {
     "parity": "int32 in 0 1",
     "time_hint": "int32",
     "report": "b8",
-    "p": "typed(pred)",  # unlike a predicate result of setp, never the sink
+    "p": "typed(pred)",  # a register: unlike setp, mbarrier instructions do not accept the sink here
 }
 SINKS = {**OPERANDS, "state": "u64 or _", "_": "sink or _"}
 PENDING = {**OPERANDS, "count": "int32"}

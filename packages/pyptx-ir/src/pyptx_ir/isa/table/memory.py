@@ -54,7 +54,7 @@ def _forms(
     slots: Mapping[str, Sequence[str]] | None = None,
     **more: Sequence[str],
 ) -> tuple[InstructionRow, ...]:
-    """Return one row per access width of a load or store with these modifiers, which may include `{.hint}`."""
+    """Return an instruction row per access width of a load or store with these modifiers, such as `{.hint}`."""
     hint = "{.hint}" in modifiers
     operands = ("[a], b" if name == "st" else "d, [a]") + ("{, policy}" if hint else "")
     value = "b" if name == "st" else "d"

@@ -83,7 +83,7 @@ def _modes(family: Geometries) -> Iterator[tuple[str, str, tuple[int, int]]]:
 
 
 def _fetches(family: Geometries) -> Iterator[InstructionRow]:
-    """Yield the forms of tex for some geometries; a depth comparison requires floating-point coordinates."""
+    """Yield the forms of tex for the texture geometries of `family`; a depth comparison requires .f32 coordinates."""
     for mode, more, mode_since in _modes(family):
         for tail, tail_since, depth in _tails(family):
             for vector, types, type_since, type_targets in RESULTS:

@@ -1,4 +1,4 @@
-"""Sets of types that several chapters of the table use, grouped as in the manual."""
+"""Sets of types that several chapters of the instruction table use, grouped as in the manual."""
 
 from __future__ import annotations
 

@@ -19,19 +19,19 @@ _CALL = re.compile(r"// callseq ([0-9]{1,9})(, )?", re.ASCII)
 
 
 class Counts:
-    """Counters of calls and basic blocks over a sequence of items, in text order.
+    """Counters of calls and basic blocks over the statements of a module, in text order.
 
     Compilers do not always emit code in the order of their numbering. Their comments then contain the numbers, and
     counting continues from there.
     """
 
     def __init__(self) -> None:
-        """Start counting at the beginning of a module."""
+        """Start both counters, of calls and of basic blocks, at 0."""
         self._calls = self._block = 0
         self._last = ""
 
     def enter(self, item: Item) -> None:
-        """Set an item's numbers of preceding calls and, in LLVM's numbering, of preceding basic blocks."""
+        """Set `item.calls`, the number of preceding calls, and `item.block`, LLVM's number of the basic block."""
         kind, last, name = item.node.__class__, self._last, item.name
         if last == "call":
             self._calls += 1
@@ -46,7 +46,7 @@ class Counts:
         self._last = name
 
     def hear(self, leading_trivia: str) -> None:
-        """Continue counting from the numbers in comments of the item's leading trivia."""
+        """Set the counters to the call and block numbers in comments of leading trivia."""
         for block in _BLOCK.finditer(leading_trivia):
             self._block = int(block[1])
         for call in _CALL.finditer(leading_trivia):

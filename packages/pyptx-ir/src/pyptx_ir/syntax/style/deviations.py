@@ -82,10 +82,10 @@ def differences_where_inferred(
     parts: Mapping[int, ItemInContext],
     in_asm: Collection[int],
 ) -> Iterator[tuple[Item, str | None, str | None]]:
-    """Yield the result of `differences` for the items from which the style was inferred, given their asm regions.
+    """Yield the result of `differences` for the statements and braces from which the style was inferred.
 
-    Most items have the shape and the leading trivia of an earlier item after the same kind of item, and are not
-    compared again.
+    `parts` and `in_asm` are those in inline assembly, by index. Most statements have the shape, the leading trivia and
+    the preceding statement's name of an earlier statement, and are not compared again.
     """
     writer, files = Writer(style), file_names(row)
     known: dict[tuple[str, str, int, str | None, Shape | None], tuple[bool, bool]] = {}
@@ -119,7 +119,7 @@ def _is_given(writer: Writer, item: Item, form: str | None, shape: Shape | None)
 def differences(
     row: Sequence[Item], shapes: Sequence[Shape | None], style: Style
 ) -> Iterator[tuple[Item, str | None, str | None]]:
-    """Yield each item with its own leading trivia and source text, each None if the style reproduces it."""
+    """Yield each statement or brace, its leading trivia and source text; None replaces a text that the style gives."""
     writer = Writer(style)
     for (item, leading_trivia, form), shape in zip(writer.laid(row), shapes, strict=True):
         given = _is_given(writer, item, form, shape)

@@ -56,7 +56,7 @@ class _Lines:
 
     @property
     def item(self) -> Item:
-        """Next unread line of the section."""
+        """Next unread line of the debugging section."""
         return self._row[self._at]
 
     def remark(self, text: str) -> None:
@@ -101,7 +101,7 @@ class _Lines:
 
 
 def say(item: Item, text: str) -> None:
-    """Set the comment of a data line, and set its kind and name to `EXPLAINED`, a key of its own in style rules."""
+    """Set LLVM's comment on a data line, and name the line `EXPLAINED`, a name with style rules of its own."""
     item.kind = item.name = EXPLAINED
     item.remark = text
 

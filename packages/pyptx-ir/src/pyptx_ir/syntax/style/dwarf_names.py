@@ -188,7 +188,7 @@ FORMS = {
     0x20: "ref_sig8",
 }
 
-# Sizes in bytes of forms with a fixed size; PTX addresses have eight bytes, offsets four.
+# Sizes in bytes of DWARF attribute forms with a fixed size; PTX addresses have eight bytes, offsets four.
 SIZES = {
     "addr": 8,
     "data1": 1,

@@ -1,6 +1,7 @@
-"""Choose the fewest style rules that give the correct text most often, for cases with several lookup keys.
+"""Choose the fewest style rules that give the correct whitespace and comments most often.
 
-Existing rules already cover most cases; rules are voted on only for the keys of the other cases.
+A case is leading trivia in its context, or a gap between two tokens; it is looked up by several keys. Rules chosen
+earlier give the correct text in most cases. Votes on new rules are counted only for the keys of the other cases.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from pyptx_ir.values import Value, value
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-# Minimum number of deviations that a rule for a more specific key, or one with a comment, must remove. A comment that
-# occurs once is not a rule, unless it repeats surrounding text or is known for a compiler.
+# Minimum number of deviations (texts that the style gives wrongly) that a rule for a specific key, or a rule with a
+# comment, must remove. A comment that occurs once does not become a rule, unless it repeats surrounding text or a known
+# compiler writes it.
 _WORTH = 2
 
 
@@ -36,15 +38,16 @@ class Case(Value):
 
 
 def elected(cases: Sequence[Case], closer: int) -> dict[str, str]:
-    """Return the chosen style rules: the text by lookup key.
+    """Return the chosen style rules: the text (whitespace and comments) by lookup key.
 
-    Rules for general keys are chosen first. One of the first `closer` keys of a case gets a rule only if the rule
+    Rules for general keys are chosen first. One of the first `closer` keys of a `Case` gets a rule only if the rule
     removes enough deviations.
     """
     rules: dict[str, str] = {}
     given: list[str | None] = [None] * len(cases)
     depth = max((len(case.keys) for case in cases), default=0)
-    silent = [at for at, case in enumerate(cases) if case.begins_asm]  # cases that are not evidence for general keys
+    # The start of inline assembly is not evidence for rules with general keys.
+    silent = [at for at, case in enumerate(cases) if case.begins_asm]
     for level in reversed(range(depth)):
         for at in silent:
             given[at] = _rule(cases[at].keys, rules)
@@ -53,7 +56,7 @@ def elected(cases: Sequence[Case], closer: int) -> dict[str, str]:
             at
             for at, case in enumerate(cases)
             if (level < closer or not case.begins_asm) and case.keys[level] not in case.keys[level + 1 :]
-        ]  # if a case has one key at two levels, the more general level has chosen the key's rule
+        ]  # a case may have the same key at two levels: the more general level then chooses its rule
         for key, group in _wrong(cases, considered, given, level).items():
             best = _best(key, [(cases[at], given[at]) for at in group], least, last=level == depth - 1)
             if best is None:
@@ -67,7 +70,7 @@ def elected(cases: Sequence[Case], closer: int) -> dict[str, str]:
 def _wrong(
     cases: Sequence[Case], considered: Iterable[int], given: Sequence[str | None], level: int
 ) -> dict[str, list[int]]:
-    """Return the indices of cases by lookup key of a level, for keys with a case that the current rules get wrong."""
+    """Group the indices `considered` by the cases' key at `level`; omit keys whose cases all have the correct text."""
     doubtful = {cases[at].keys[level] for at in considered if given[at] not in cases[at].texts}
     groups: defaultdict[str, list[int]] = defaultdict(list)
     if doubtful:
@@ -79,7 +82,7 @@ def _wrong(
 
 
 def _best(key: str, group: Sequence[tuple[Case, str | None]], least: int, *, last: bool) -> str | None:
-    """Return the text that is right for most cases of a key, if it justifies a rule and beats the current rules."""
+    """Return the text that is correct in most cases with `key`; None if its rule would remove too few deviations."""
     votes: defaultdict[str | None, int] = defaultdict(int)
     right = 0
     for case, given in group:
@@ -87,7 +90,7 @@ def _best(key: str, group: Sequence[tuple[Case, str | None]], least: int, *, las
         for text in case.texts:
             votes[text] += case.times
     if not last:
-        votes.pop(None, None)  # only the most general level may choose the default
+        votes.pop(None, None)  # the default text (None) may win only at the most general level
     most = max(votes.values(), default=0)
     if most <= right:
         return None
@@ -96,7 +99,7 @@ def _best(key: str, group: Sequence[tuple[Case, str | None]], least: int, *, las
 
 
 def _least(key: str, text: str, usual: int) -> int:
-    """Return the number of deviations that a rule must remove to be added to the style."""
+    """Return the minimum number of deviations that the rule (`key`, `text`) must remove to be added to the style."""
     if (key, text) in _known_rules() or repeats(text):
         return 1
     return usual if text.isspace() or not text else _WORTH
@@ -104,7 +107,7 @@ def _least(key: str, text: str, usual: int) -> int:
 
 @cache
 def _known_rules() -> frozenset[tuple[str, str]]:
-    """Return the rules of known compilers' styles as pairs (key, text); one occurrence suffices for these rules."""
+    """Return the rules of known compilers' styles as pairs (lookup key, text); such a rule needs only one use."""
     trivia = (pair for style in KNOWN.values() for pair in style.trivia.items())
     gaps = ((name, pair) for style in KNOWN.values() for name, own in style.gaps.items() for pair in own.items())
     return frozenset([*trivia, *((f"{name}\n{pair}", gap) for name, (pair, gap) in gaps)])

@@ -52,14 +52,14 @@ def formatted(text: str, style: Style, name: str = "<string>") -> str:
 
 
 def _open(item: Item) -> Item:
-    """Return a copy of an item without trivia and source text, which the style then provides."""
+    """Return a copy of a statement or brace without trivia and source text, so that the style provides both."""
     copy = Item(item.kind, item.name, item.node, None, None if item.node is not None else item.raw)
     copy.depth, copy.calls, copy.block, copy.function = item.depth, item.calls, item.block, item.function
     return copy
 
 
 def _leading_trivia(item: Item, styled: str) -> str:
-    """Return the comments of an item's own leading trivia, with the style's whitespace around them."""
+    """Return the comments in a statement's own leading trivia, with the style's whitespace around them."""
     own = item.leading_trivia or ""
     comments, wanted = _COMMENT.findall(own), _COMMENT.findall(styled)
     if comments == wanted:
@@ -72,7 +72,7 @@ def _leading_trivia(item: Item, styled: str) -> str:
     indent = blank[blank.rfind("\n") + 1 :] if "\n" in blank else "\t" * item.depth
     gaps = _COMMENT.split(own)[::2]
     if "\n" not in own and "\n" in blank:
-        gaps[-1] = blank  # the comment belongs to the preceding statement
+        gaps[-1] = blank  # the comment is on the preceding statement's line
     return "".join(
         [part for gap, comment in zip(gaps, [*comments, ""], strict=True) for part in (_break(gap, indent), comment)]
     )
@@ -83,7 +83,7 @@ def _only_comments(leading_trivia: str) -> bool:
 
 
 def _blank(leading_trivia: str) -> str:
-    """Return the whitespace before the first comment if it has a line end, else that after the last comment."""
+    """Return the whitespace before the first comment of trivia if it has a line end, else after the last comment."""
     pieces = _COMMENT.split(leading_trivia)
     return pieces[0] if "\n" in pieces[0] else pieces[-1]
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 # the gaps between tokens.
 _CLOSING_TRIVIA, _CLOSER_GAPS = 3, 1
 
-# Name and kind of two consecutive items, number of open braces, and the trivia between the two.
+# Name and kind of two consecutive statements or braces, number of open braces, and the trivia between the two.
 _Lead: TypeAlias = "tuple[str, str, str, str, int, str]"
 
 
@@ -48,22 +48,23 @@ def infer_style(module: Module) -> Style:
 
 
 def style_and_items(module: Module) -> tuple[Style, list[Item]]:
-    """Return the whitespace style of a parsed module, and its items as those of `stripped(module, style)`.
+    """Return the whitespace style of a parsed module, and the `Item`s of `stripped(module, style)`.
 
-    The items have leading trivia and source text only where the style differs.
+    The items (statements and braces) have leading trivia and source text only where the style differs.
     """
     row = list(items(module))
     shapes = Shapes().of_row(row)
     names = [(item.kind, item.name) for item in row]
     explain(row)
     explained = any(item.remark for item in row)
-    outside = [(item.kind, item.name) for item in row] if explained else names  # asm regions rename items later
+    outside = [(item.kind, item.name) for item in row] if explained else names  # `_inferred` renames inline-asm items
     style, parts = _inferred(row, shapes)
     in_asm = {at for at, (item, (kind, _)) in enumerate(zip(row, outside, strict=True)) if item.kind != kind}
     _rename(row, outside)
     written: tuple[Item, str | None, str | None] | None = None
     for each in differences_where_inferred(row, shapes, style, parts, in_asm):
-        _leave(written)  # only now: the comparison of `each` has read this item unchanged
+        # A statement is stripped after the next one has been compared: that comparison reads the preceding text.
+        _leave(written)
         written = each
     _leave(written)
     _rename(row, names)
@@ -71,7 +72,7 @@ def style_and_items(module: Module) -> tuple[Style, list[Item]]:
 
 
 def _leave(written: tuple[Item, str | None, str | None] | None) -> None:
-    """Keep an item's leading trivia or source text only where the style does not reproduce it."""
+    """Remove a statement's leading trivia and source text where the style reproduces them."""
     if written is not None:
         item, leading_trivia, raw = written
         item.leading_trivia = leading_trivia
@@ -99,7 +100,7 @@ def _inferred(row: Sequence[Item], shapes: Sequence[Shape | None]) -> tuple[Styl
 
 
 def _trivia(row: Sequence[Item], parts: Mapping[int, ItemInContext], files: Mapping[int, str]) -> list[Case]:
-    """Count the leading trivia of items by context, and mark the items in inline assembly."""
+    """Count the leading trivia of statements and braces by context; rename those in inline assembly (`enter_asm`)."""
     found: list[_Lead] = []
     cases: Counter[tuple[tuple[str, ...], frozenset[str | None], bool]] = Counter()
     before, inside, counts = BEFORE, False, Counts()
@@ -119,7 +120,7 @@ def _trivia(row: Sequence[Item], parts: Mapping[int, ItemInContext], files: Mapp
                 texts = abstracted(own, Context(item, front, _line(front), files))
                 keys = trivia_keys(front.name, front.kind, behind.name, behind.kind)
                 cases[keys, _right(behind.name, own, texts), outside and BEGIN in own] += 1
-            else:  # trivia without comments repeats no other context
+            else:  # without comments, trivia repeats only the brace depth
                 found.append((front.name, front.kind, behind.name, behind.kind, item.depth, own))
         if inside and (part is None or part.form is None):
             item.enter_asm()
@@ -134,7 +135,7 @@ def _trivia(row: Sequence[Item], parts: Mapping[int, ItemInContext], files: Mapp
 
 
 def _right(name: str, own: str, texts: Iterable[str]) -> frozenset[str | None]:
-    """Return the correct leading trivia before an item; None is among them if the default is correct."""
+    """Return `texts`, the style rules that reproduce the trivia `own`, and None if the canonical trivia is `own`."""
     return frozenset([*texts, None] if own == usual_trivia(name) else texts)
 
 
@@ -147,7 +148,8 @@ def _gaps(row: Iterable[tuple[Item, Shape]]) -> list[Case]:
     for (name, kind, shape), times in Counter([(item.name, item.kind, shape) for item, shape in row]).items():
         for gap in gaps(shape.canonical, shape.spelt, shape.kinds, shape.opcode):
             found[name, kind, gap] += times
-    unusual = {(kind, pair) for _, kind, (pair, usual, gap) in found if gap != usual}  # token pairs that need a rule
+    # Only token pairs whose whitespace is not always canonical need a style rule.
+    unusual = {(kind, pair) for _, kind, (pair, usual, gap) in found if gap != usual}
     return [
         Case((f"{name}\n{pair}", f"{kind}\n{pair}"), (gap, None) if gap == usual else (gap,), times)
         for (name, kind, (pair, usual, gap)), times in found.items()

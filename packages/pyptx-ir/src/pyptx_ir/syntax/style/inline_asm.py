@@ -1,13 +1,13 @@
 r"""Regions of inline assembly: one template per asm string, as PTX with names and numbers erased.
 
-The text between the marks of a region has the formatting of its author, not of the compiler. A template is the text of
-a region, `"// begin inline asm\n\tadd.s32 %a,%a,0;\n\t// end inline asm"`. Statements with the same opcodes and the
-same separators between their words match the region anywhere. The words `a` and `0` match all words, others only
-themselves. An opcode of one word, `mbarrier`, matches all opcodes that begin with it, because authors often repeat a
-statement with another modifier. LLVM's comment after a `.loc` is a placeholder (see `placeholders`).
+The text between the begin and end comments of a region has its author's formatting, not the compiler's. A template is
+the text of a region, `"// begin inline asm\n\tadd.s32 %a,%a,0;\n\t// end inline asm"`. Statements with the same
+opcodes and the same separators between their words match it anywhere. The words `a` and `0` match all words, others
+only themselves. An opcode of one word, `mbarrier`, matches all opcodes that begin with it, because authors often repeat
+a statement with another modifier. LLVM's comment after a `.loc` is a placeholder (see `placeholders`).
 
-If a region has no template, the tree stores its first mark in leading trivia. The items up to the last mark then have
-rules of their own, with keys that begin with `asm`.
+If a region has no template, the tree stores its begin comment in leading trivia. The statements up to the end comment
+then have style rules of their own, with keys that begin with `asm`.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ MARK = "inline asm"
 BEGIN, FINISH = f"// begin {MARK}", f"// end {MARK}"
 BEFORE = Item(START, START, None, "", "")
 ASM = Item("asm", "asm", None, None, None)
-_LONGEST = 64  # maximum number of items in a region that becomes a template
-_USES = 2  # minimum number of equal regions for a template without names
-_MARKS = 2  # number of comments in a template that mark its begin and end
-_ANY = frozenset({"a", "0"})  # words of a template that match any word of an item
+_LONGEST = 64  # maximum number of statements and braces in an asm region that becomes a template
+_USES = 2  # minimum number of equal asm regions that yield a template without names
+_MARKS = 2  # number of begin and end comments in an asm template
+_ANY = frozenset({"a", "0"})  # words of an asm template that match any word of a statement
 _COMPILERS = re.compile(
     r"[a-z]{1,2}[0-9]+", re.ASCII
 )  # register names after `%` that the compiler chose, not the author
@@ -45,10 +45,10 @@ Signature: TypeAlias = "tuple[str, str, tuple[str, ...]]"
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """Items of a region: leading trivia, source text with `%s` for each word, and the trivia after the last item.
+    """Template of an asm region: leading `trivia` and source text (`forms`, with `%s` for each word) per statement.
 
-    `first` is the name of the first item. A text that is not `sound` has syntax errors. `words` are the words that an
-    item must have, with their indices.
+    `first` is the `Item.name` of the first statement, `closing` the trivia after the last one. A text that is not
+    `sound` has syntax errors. `words` are the words that each statement must have, with their indices.
     """
 
     text: str
@@ -63,14 +63,14 @@ class Template:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Region of inline assembly: items `start` to `end` (exclusive), between its begin and end comments."""
+    """Region of inline assembly between its begin and end comments: statements `start` to `end` (exclusive)."""
 
     start: int
     end: int
 
 
 def signature(item: Item, *, broad: bool = False) -> Signature:
-    """Return the key that items of a template and of matching text share; with `broad`, without modifiers."""
+    """Return the key that a statement of an asm template shares with matching ones; with `broad`, without modifiers."""
     marks = tuple(cut(item.canonical())[::2]) if item.shape is None else item.shape.canonical
     return item.kind, _opcode(item, broad=broad), marks
 
@@ -83,14 +83,14 @@ def _opcode(item: Item, *, broad: bool) -> str:
 
 
 class Signatures:
-    """Exact and broad signatures of a sequence of items, computed at first use."""
+    """Exact and broad `signature` of each statement of a sequence, computed at first use."""
 
     def __init__(self, row: Sequence[Item]) -> None:
         self.row = row
         self._made: list[tuple[Signature, Signature] | None] = [None] * len(row)
 
     def __getitem__(self, at: int) -> tuple[Signature, Signature]:
-        """Return the exact and the broad signature of an item."""
+        """Return the exact and the broad `signature` of the statement at index `at`."""
         made = self._made[at]
         if made is None:
             item = self.row[at]
@@ -99,12 +99,12 @@ class Signatures:
         return made
 
     def of(self, region: Region, *, broad: bool = False) -> tuple[Signature, ...]:
-        """Return the exact, or the broad, signatures of a region's items."""
+        """Return the exact, or the broad, signatures of the statements in an asm region."""
         return tuple([self[at][broad] for at in range(region.start, region.end)])
 
 
 class Matcher:
-    """Finder of the regions that match templates in sequences of items."""
+    """Finder of the asm regions that match templates in a sequence of statements."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._first: defaultdict[Signature, list[Template]] = defaultdict(list)
@@ -117,7 +117,7 @@ class Matcher:
                 self._names.add(REGISTERS)
 
     def matches(self, signatures: Signatures) -> dict[int, Template]:
-        """Return the matching templates by index of the region's first item; of several templates, the longest."""
+        """Return, by index of an asm region's first statement, the longest template that matches there."""
         found: dict[int, Template] = {}
         end = 0
         if not self._names:
@@ -139,7 +139,7 @@ class Matcher:
 
 
 def _precision(template: Template) -> tuple[int, int, int]:
-    """Return the sort key of a template: number of statements, number of required words, total length of opcodes."""
+    """Return an asm template's sort key: number of statements, number of required words, total length of opcodes."""
     opcodes = sum(len(opcode) for _, opcode, _ in template.signatures)
     return len(template.signatures), sum(map(len, template.words)), opcodes
 
@@ -161,7 +161,7 @@ def _has(item: Item, words: Iterable[tuple[int, str]]) -> bool:
 
 @lru_cache(maxsize=1 << 10)
 def _read(text: str) -> Template:
-    """Return the template with a text. Cached, because inference and emission use each template several times."""
+    """Parse the text of an asm template. Cached, because inference and emission use each template several times."""
     module, errors = parse_recovering(text)
     *row, end = items(module)
     forms = tuple([_form(item) for item in row])
@@ -172,12 +172,12 @@ def _read(text: str) -> Template:
 
 
 def _placed(leading_trivia: str) -> str:
-    """Return a template's leading trivia with the margin placeholder before LLVM's comments."""
+    """Return leading trivia in an asm template, with `{margin}` in place of the space before LLVM's comments."""
     return leading_trivia.replace(" //", f"{MARGIN}//") if repeats(leading_trivia) else leading_trivia
 
 
 def _needed(item: Item) -> Iterator[tuple[int, str]]:
-    """Yield the words of a template's item that only equal words match, with their indices."""
+    """Yield the index and the text of each word in an asm template's statement that matches only an equal word."""
     parts, opcode = cut(item.canonical()), opcode_number(item)
     for number, (between, word) in enumerate(zip(parts[::2], parts[1::2], strict=False)):
         if number != opcode and not between.endswith(".") and word not in _ANY:
@@ -190,10 +190,11 @@ def _form(item: Item) -> str:
 
 @dataclass(slots=True)
 class ItemInContext:
-    """An item, the preceding item, the item that style rules see in its place, and its text in an asm template.
+    """A statement in, or directly after, an asm region that matches a template.
 
     The leading trivia consists of `closing`, the trivia that a rule of the style gives between `before` and
-    `stands_for`, and `opening`. Inside a region, `inner` is the leading trivia itself, and `form` the source text.
+    `stands_for`, and `opening`. Style rules see the region as one statement, `ASM`. For a statement inside the region,
+    `inner` is the leading trivia itself, and `form` the source text with `%s` for each word.
     """
 
     item: Item
@@ -206,7 +207,7 @@ class ItemInContext:
 
 
 def laid(row: Sequence[Item], templates: Mapping[int, Template]) -> dict[int, ItemInContext]:
-    """Return the items in asm regions, and the items directly after these regions, by index."""
+    """Return, by index, the statements in asm regions that match `templates`, and the statement after each region."""
     parts: dict[int, ItemInContext] = {}
     for at, template in templates.items():
         behind = parts.get(at)
@@ -226,13 +227,13 @@ def laid(row: Sequence[Item], templates: Mapping[int, Template]) -> dict[int, It
 
 
 def still_inside(leading_trivia: str, *, inside: bool) -> bool:
-    """Return whether the item after this leading trivia is in an asm region; without marks, return `inside`."""
+    """Return whether the statement after this trivia is in inline asm; without begin or end comment, `inside`."""
     begin, finish = leading_trivia.rfind(BEGIN), leading_trivia.rfind(FINISH)
     return begin > finish if begin != finish else inside
 
 
 def regions(row: Sequence[Item]) -> Iterator[Region]:
-    """Yield the asm regions of a parsed sequence of items."""
+    """Yield the regions of a text between begin and end comments of inline assembly."""
     start = None
     for at, item in enumerate(row):
         leading_trivia = item.leading_trivia or ""
@@ -246,10 +247,10 @@ def regions(row: Sequence[Item]) -> Iterator[Region]:
 
 
 def templates(signatures: Signatures) -> tuple[str, ...]:
-    """Return the templates that reproduce more regions than they match wrongly.
+    """Return the asm templates that reproduce more regions of the text than they match wrongly.
 
-    A frequent text of a region gets a template without names. Each remaining region gets a template with its author's
-    names.
+    The text of several equal regions becomes a template without names. Each remaining region becomes a template with
+    its author's names.
     """
     row = signatures.row
     found = list(regions(row))
@@ -269,7 +270,7 @@ def templates(signatures: Signatures) -> tuple[str, ...]:
 def _usual(
     signatures: Signatures, found: Iterable[Region], files: Mapping[int, str], *, broad: bool
 ) -> dict[tuple[Signature, ...], str]:
-    """Return the most frequent source text of the regions with the same signatures, if it occurs often enough."""
+    """Return, by signatures, the most frequent erased text of the asm regions with these signatures, if frequent."""
     spelt: defaultdict[tuple[Signature, ...], Counter[str]] = defaultdict(Counter)
     for region in found:
         spelt[signatures.of(region, broad=broad)].update(_erased(signatures.row, region, files, broad=broad))
@@ -278,7 +279,7 @@ def _usual(
 
 
 def _of_author(signatures: Signatures, region: Region, files: Mapping[int, str]) -> str | None:
-    """Return the template of one region with its author's names; None if a `.loc` comment in it has no placeholder."""
+    """Return the template of an asm region with its author's names; None if a `.loc` comment has no placeholder."""
     row = signatures.row
     text = next(_erased(row, region, files, named=True), None)
     if text is None or not _reads(text, signatures.of(region)):
@@ -290,7 +291,7 @@ def _of_author(signatures: Signatures, region: Region, files: Mapping[int, str])
 def _right(
     texts: Sequence[str], signatures: Signatures, begins: Mapping[int, Region], files: Mapping[int, str]
 ) -> tuple[str, ...]:
-    """Drop the templates that reproduce the text of at most half of the item sequences that they match."""
+    """Drop the asm templates that reproduce the text of at most half of the statement sequences that they match."""
     score: Counter[str] = Counter()
     for at, template in Matcher(texts).matches(signatures).items():
         region = begins.get(at)
@@ -300,7 +301,7 @@ def _right(
 
 
 def _spelt(row: Sequence[Item], region: Region, template: Template, files: Mapping[int, str]) -> bool:
-    """Return whether a template reproduces the text of a region."""
+    """Return whether an asm template reproduces the text of an asm region."""
     own = row[region.start : region.end]
     if len(own) != len(template.forms) or not (own[0].leading_trivia or "").endswith(template.trivia[0]):
         return False
@@ -316,14 +317,14 @@ def _context(row: Sequence[Item], at: int, files: Mapping[int, str]) -> Context:
 
 
 def _is_spelt(item: Item, form: str) -> bool:
-    """Return whether a template's `form`, filled with the item's words, is the item's source text."""
+    """Return whether `form`, with the statement's words in place of each `%s`, is the statement's source text."""
     if item.shape is not None:
         return form == item.shape.form
     return form % tuple(cut(item.canonical())[1::2]) == item.raw
 
 
 def _reads(text: str, signatures: tuple[Signature, ...]) -> bool:
-    """Return whether a template's text parses to the signatures of the region that it was made from."""
+    """Return whether an asm template's text parses without errors to statements with these signatures."""
     template = _read(text)
     return template.sound and template.signatures == signatures
 
@@ -331,10 +332,11 @@ def _reads(text: str, signatures: tuple[Signature, ...]) -> bool:
 def _erased(
     row: Sequence[Item], region: Region, files: Mapping[int, str], *, broad: bool = False, named: bool = False
 ) -> Iterator[str]:
-    """Yield a region's text without names and numbers, from its first mark to its last; nothing if that is impossible.
+    """Yield an asm region's text without names and numbers, from its begin comment to its end comment.
 
-    If `named`, the author's names and source lines are kept. There are several texts if a comment may repeat several
-    parts of its context.
+    Nothing is yielded for a region that is too long or has text that cannot be erased, such as a string. If `named`,
+    the author's names and source lines are kept. Several texts are yielded if a comment can be written with different
+    placeholders.
     """
     own = range(region.start, region.end)
     if len(own) > _LONGEST or any(not _is_erasable(row[at]) for at in own):
@@ -355,7 +357,7 @@ def _is_erasable(item: Item) -> bool:
 
 
 def _readings(row: Sequence[Item], at: int, files: Mapping[int, str]) -> list[str]:
-    """Return the forms that an item's leading trivia may have in a template: with placeholders for repeated context."""
+    """Return the variants of leading trivia in an asm template, with placeholders where comments repeat context."""
     leading_trivia = row[at].leading_trivia or ""
     if "//" not in leading_trivia:
         return [leading_trivia]
@@ -371,7 +373,7 @@ def _body(item: Item, *, broad: bool, named: bool) -> str:
 
 
 def _names(item: Item, parts: Sequence[str], *, broad: bool, named: bool) -> Iterator[str]:
-    """Yield the words of a text, each erased except opcodes and keywords; if `named`, erase only compiler registers."""
+    """Yield a statement's words, with `a` or `0` for names and numbers; if `named`, only for compiler registers."""
     number = opcode_number(item)
     for at, (between, word) in enumerate(zip(parts[::2], parts[1::2], strict=False)):
         if at == number:

@@ -67,7 +67,7 @@ class Item:
         self.shape: Shape | None = None
 
     def canonical(self) -> str:
-        """Return the canonical text of the item."""
+        """Return the canonical text of this statement or brace."""
         node = self.node
         if node is None:
             return self.raw or ""
@@ -75,19 +75,19 @@ class Item:
         return spell(node) if write is None else write(node)
 
     def enter_asm(self) -> None:
-        """Prefix the item's kind and name with `asm`: inline assembly has its author's style, not the compiler's."""
+        """Prefix `kind` and `name` with `asm`, because inline assembly has its author's style, not the compiler's."""
         self.kind, self.name = f"asm {self.kind}", f"asm {self.name}"
 
 
 _USUAL_TRIVIA_AT = {"}": "\n", "body}": "\n", END: "\n"}
-# Any: each function takes only the class of its key, which a dictionary's type cannot express.
+# Any: the function stored for a node class takes only that class, which a dictionary's type cannot express.
 _HEADS: dict[type, Callable[[Any], str]] = {
     Function: header,
     Section: lambda node: f".section {node.name}\n\t{{",
 }
-# First words of opcodes that instructions with different styles share.
+# First words of opcodes; compilers format the instructions that share such a word in different ways.
 _FAMILIES = frozenset({"cp", "mbarrier", "multimem", "tcgen05", "tensormap", "wgmma", "wmma"})
-_LINE_LABEL = "$L__tmp"  # label of a source line; nvcc formats branches to it differently
+_LINE_LABEL = "$L__tmp"  # prefix of labels of source lines; nvcc formats branches to these labels differently
 TO_LINE = f"bra {_LINE_LABEL}"
 _CLOSER = _FAMILIES | {"bra"}
 _PROTOTYPE = "prototype"  # prefix of prototype labels in NVVM and LLVM, which format them differently
@@ -101,7 +101,7 @@ _NAMES: dict[type, Callable[[Any], str]] = {
 
 
 def _closer(node: Instruction) -> str:
-    """Return the item name of an instruction whose first opcode word is not specific enough."""
+    """Return the `Item.name` of an instruction whose first opcode word is not specific enough."""
     if node.opcode[0] in _FAMILIES:
         return ".".join(node.opcode[:2])
     target = node.operands[-1] if node.operands else None
@@ -109,11 +109,11 @@ def _closer(node: Instruction) -> str:
 
 
 def items(tree: Module | Statement) -> Iterator[Item]:
-    """Yield the items of a module or of one statement, each with its brace depth and its function's name."""
+    """Yield the `Item`s (statements, braces, end) of a tree, each with its brace depth and its function's name."""
     depth, function = 0, ""
     for item in _row(tree):
         kind, node = item.kind, item.node
-        if node.__class__ is Instruction:  # tested first, because most items are instructions
+        if node.__class__ is Instruction:  # tested first, because most statements are instructions
             item.depth, item.function = depth, function
             yield item
             continue
@@ -130,7 +130,7 @@ def items(tree: Module | Statement) -> Iterator[Item]:
 
 
 def usual_trivia(name: str) -> str:
-    """Return the canonical leading trivia of an item with this name."""
+    """Return the canonical leading trivia of statements and braces with this `Item.name`."""
     return _USUAL_TRIVIA_AT.get(name, USUAL_TRIVIA)
 
 

@@ -23,12 +23,12 @@ INDENT, MARGIN = "{indent}", "{margin}"
 _COLUMN = 40  # column of comments in LLVM: MCAsmInfo::CommentColumn
 _MARGIN = re.compile(r" +(?=//)")
 _GOES_ON = re.compile(r"[\w$]")
-_ASM = re.compile(r"(?:[\n\t]|// (?:begin|end) inline asm\n)*")  # trivia that repeats no context: asm marks
+_ASM = re.compile(r"(?:[\n\t]|// (?:begin|end) inline asm\n)*")  # inline-asm comments, which repeat no context
 
 
 @value
 class Context(Value):
-    """Context that trivia may repeat: the next and previous item, the line that the trivia begins on, file names."""
+    """Context that comments may repeat: next and previous statement, the line where the trivia begins, file names."""
 
     item: Item
     before: Item
@@ -38,7 +38,7 @@ class Context(Value):
 
 @dataclass(frozen=True, slots=True)
 class _Placeholder:
-    """Placeholder in a comment: its name, the text before it in the comment, and its value in a context."""
+    """Placeholder in a comment: its name, the comment text before it, and a function of a `Context` for its value."""
 
     name: str
     front: re.Pattern[str]
@@ -81,7 +81,7 @@ _WITHOUT_CALLER = tuple([place for place in _PLACES if place.name not in {"{loca
 
 
 def repeats(leading_trivia: str | None) -> bool:
-    """Return whether trivia has comments, all of which contain a placeholder."""
+    """Return whether leading trivia has comments, each with a placeholder such as `{call}`."""
     if leading_trivia is None or "{" not in leading_trivia:
         return False
     comments = leading_trivia.split("//")[1:]
@@ -89,7 +89,7 @@ def repeats(leading_trivia: str | None) -> bool:
 
 
 def indented(rule: str, item: Item) -> str:
-    """Replace the indent placeholder in trivia by one tab for each brace around an item."""
+    """Replace `{indent}` in the trivia before a statement by one tab for each brace that encloses the statement."""
     return rule.replace(INDENT, "\t" * item.depth)
 
 
@@ -119,7 +119,7 @@ def indentable(leading_trivia: str, depth: int) -> tuple[str, ...]:
 
 
 def abstracted(leading_trivia: str, context: Context) -> Iterator[str]:
-    """Yield the trivia with placeholders whose values in this context give a text; the text itself first."""
+    """Yield the leading trivia, then its variants with placeholders that `filled` replaces by the original text."""
     plain = indentable(leading_trivia, context.item.depth)
     yield from plain
     if not plain or "//" not in leading_trivia or _ASM.fullmatch(leading_trivia):
@@ -130,7 +130,8 @@ def abstracted(leading_trivia: str, context: Context) -> Iterator[str]:
         repeated.append(_repeated(before, context, _WITHOUT_CALLER))
     ways = list(dict.fromkeys(repeated))
     wide = _MARGIN.sub(MARGIN, before)
-    if wide != before and filled(wide + newline + indent, context) == leading_trivia:  # MARGIN is valid in every text
+    # If `{margin}` gives the original text here, it does so in every variant.
+    if wide != before and filled(wide + newline + indent, context) == leading_trivia:
         ways += dict.fromkeys([_MARGIN.sub(MARGIN, each) for each in ways])
     for text in ways[1:]:
         yield text + newline + indent

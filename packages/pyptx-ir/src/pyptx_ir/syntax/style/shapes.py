@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     _Between: TypeAlias = "tuple[tuple[str, ...], tuple[str, ...]]"
     """Separators between consecutive tokens, in a source text and in its canonical text."""
 
-# Classes whose words the tree stores verbatim, so source texts of one shape have canonical texts of one shape.
+# Statement classes whose words the tree stores verbatim: if the source texts of two statements have one shape, their
+# canonical texts have one shape, too.
 _VERBATIM = frozenset({Instruction, Label})
-# Classes whose numbers are not verbatim if written unusually: `.loc 01 7 3`, `function_name $f+0`.
+# Statement classes whose numbers the tree stores differently if written unusually: `.loc 01 7 3`, `function_name $f+0`.
 _COUNTED = frozenset({Loc, RegisterDeclaration})
 _UNUSUAL = re.compile(r"(?<![\w$%.])(?:0[\w.]|[1-9][0-9]*[A-Za-z_$.])|\+", re.ASCII)
 # `e+5` may be a sum, or the exponent of a number.
@@ -37,7 +38,7 @@ class Shape:
     """Separators between the words of a source text, and between the same words of its canonical text.
 
     `form` is the source text as a `%`-format. `opcode` is the index of the opcode's word. Without an opcode, `kinds`
-    are the kinds of the words.
+    are the kinds of the words: number, string or other word.
     """
 
     spelt: tuple[str, ...]
@@ -56,13 +57,13 @@ class Shapes:
         self._made: dict[tuple[object, ...], Shape] = {}
 
     def of_row(self, row: Iterable[Item]) -> list[Shape | None]:
-        """Return the shape of each item; None for a brace, or if the tokens differ from those of the canonical text."""
+        """Return the `Shape` of each statement; None for a brace, or if the tokens differ from the canonical text's."""
         shapes: list[Shape | None] = []
         known = self._by_text
         for item in row:
             raw, kind = item.raw, item.node.__class__
             text: str | bytes | None = None
-            if kind is Instruction:  # tested first, because most items are instructions
+            if kind is Instruction:  # tested first, because most statements are instructions
                 if raw is not None and not (("+" in raw or "-" in raw) and _EXPONENT.search(raw)):
                     text = raw.encode(errors="surrogatepass").translate(None, _DIGITS)
             elif kind is SectionData:
@@ -107,17 +108,17 @@ class Shapes:
 
 
 def _between(item: Item, parts: Sequence[str]) -> _Between | None:
-    """Return the separators of a text that `cut` split, and the separators of its canonical text."""
+    """Return the separators of a source text split by `cut` and of the item's canonical text; None if tokens differ."""
     canonical = cut(item.canonical())
     return (tuple(parts[::2]), tuple(canonical[::2])) if same_tokens(canonical, parts) else None
 
 
 def _key(kind: type, raw: str) -> str | bytes | None:
     """Return a cache key that source texts of one shape share; None for a text that needs its own shape."""
-    if kind is SectionData:  # cached by text: most data lines occur several times
+    if kind is SectionData:  # the whole text is the key: most data lines occur several times
         return raw
-    if kind in _VERBATIM:
-        is_usual = not ("+" in raw or "-" in raw) or _EXPONENT.search(raw) is None  # quick test: few texts have a sign
+    if kind in _VERBATIM:  # the regular expression is needed only for the few texts with a `+` or `-`
+        is_usual = not ("+" in raw or "-" in raw) or _EXPONENT.search(raw) is None
     else:
         is_usual = kind in _COUNTED and _UNUSUAL.search(raw) is None
     if not is_usual:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-_SPACES = "const|global|local|param|shared"  # `.reg.b32 x;`, `.shared.b32 y;`
+_SPACES = "const|global|local|param|shared"  # as in `.shared.b32 y;`, where the state space is a word of its own
 # Words: names with their components and modifiers; numbers, including floats with a signed exponent; strings.
 _REST = r"(?:[\w$.]++|::(?=[\w.])|(?<=\.const)\[[0-9]++\])*+"
 _WORD = re.compile(
@@ -26,10 +26,10 @@ _WORD = re.compile(
 )
 _BLANKS = " \t\r\n\f\v"
 _NO_BLANKS = str.maketrans("", "", _BLANKS)
-# Names of token kinds in the name of a pair of tokens; the name of a mark is the mark itself.
+# Names of token kinds in the name of a pair of tokens; a punctuation mark is its own name.
 OPCODE, WORD, NUMBER, STRING = "opcode", "w", "0", '"'
-_ARGUMENTS = ",()"  # name of a mark after a call's arguments, but not after its results
-_GLUED = ("%", ".")  # ends of a separator that belong to the following word
+_ARGUMENTS = ",()"  # name of the `)` after a call's arguments, as first token of a pair; any other `)` is named `)`
+_GLUED = ("%", ".")  # last characters of a separator that belong to the following word
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 
 
@@ -49,7 +49,7 @@ def same_tokens(one: Sequence[str], other: Sequence[str]) -> bool:
 
 
 def bare(text: str) -> str:
-    """Return a separator without its whitespace."""
+    """Return the separator between two words without its whitespace."""
     return text.translate(_NO_BLANKS)
 
 
@@ -57,9 +57,9 @@ def bare(text: str) -> str:
 def pairs(
     between: tuple[str, ...], kinds: tuple[str, ...] | None, opcode: int | None
 ) -> tuple[tuple[str, str, str], ...]:
-    """Return per token: the name of the pair that it ends, the preceding gap, and its text as a `%`-format.
+    """Return per token: its pair name (previous token, token), the whitespace before it, and its text as a `%`-format.
 
-    The format of a word is `%s`. `kinds` are the `word_kinds` of the words between the separators.
+    The format of a word is `%s`. `between` are the separators between the words, `kinds` the `word_kinds` of the words.
     """
     return tuple(_pairs(between, kinds or (WORD,) * (len(between) - 1), opcode))
 
@@ -68,18 +68,18 @@ def pairs(
 def gaps(
     canonical: tuple[str, ...], spelt: tuple[str, ...], kinds: tuple[str, ...] | None, opcode: int | None
 ) -> tuple[tuple[str, str, str], ...]:
-    """Return per token of a text: the name of the pair, its canonical gap, and its actual gap.
+    """Return per token: its pair name (previous token, token), and the canonical and the actual whitespace before it.
 
-    `canonical` and `spelt` are the separators between the same words.
+    `canonical` and `spelt` are the separators of the canonical and of the actual text, which have the same words.
     """
     usually, found = (pairs(each, kinds, opcode) for each in (canonical, spelt))
     return tuple([(pair, usual, gap) for (pair, usual, _), (_, gap, _) in zip(usually, found, strict=True)])
 
 
 def word_kinds(words: Iterable[str], opcode: int | None) -> tuple[str, ...] | None:
-    """Return the names of words in pair names; None for the words of a statement with an `opcode`.
+    """Return the kind of each word, for names of token pairs; None for the words of a statement with an `opcode`.
 
-    Without an opcode, as in declarations, numbers and strings are distinguished from other words.
+    In statements without an opcode, such as declarations, a word is a number, a string or another word.
     """
     return None if opcode is not None else tuple(map(word_kind, words))
 
@@ -107,13 +107,13 @@ def _pairs(between: tuple[str, ...], kinds: Sequence[str], opcode: int | None) -
 
 
 def _behind(last: str, mark: str, closed: str) -> str:
-    """Return a mark's name as the first token of a pair; commas after a call's arguments have a name of their own."""
+    """Return the name of `mark` as the first token of a pair: `mark`, except at the end of a call's arguments."""
     if closed == f"{_ARGUMENTS[:-1]}: ":
         return _ARGUMENTS
     return last + mark if last == _ARGUMENTS else mark
 
 
 def word_kind(word: str) -> str:
-    """Return the name for a word in pair names, outside instructions: that of numbers, strings or other words."""
+    """Return the kind of a word outside instructions, for names of token pairs: number, string or other word."""
     first = word[0]
     return NUMBER if first.isdecimal() else STRING if first == STRING else WORD

@@ -1,4 +1,4 @@
-"""Apply a style to a tree: leading trivia and text of each item."""
+"""Apply a style to a tree: the leading trivia and the text of each statement and brace."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.style.shapes import Shape
     from pyptx_ir.syntax.style.style import Style
 
-_LONG = 4_000  # maximum length in characters of texts whose separators are cached
+_LONG = 4_000  # maximum length in characters of statement texts whose separators are cached
 
 # Kinds of statements without a final `;` or brace, which need whitespace after them.
 _UNENDED = frozenset({"Version", "Target", "AddressSize", "File", "Loc", "SectionData", EXPLAINED, "Directive"})
 
 
 def write(tree: Module | Statement, style: Style) -> str:
-    """Emit a tree: with each item's own trivia and source text if present, else with those of the style."""
+    """Emit a tree: each statement with its own trivia and source text if present, else with those of the style."""
     out: list[str] = []
     with collector_paused():
         for item, leading_trivia, text in Writer(style).written(list(items(tree))):
@@ -36,7 +36,7 @@ def write(tree: Module | Statement, style: Style) -> str:
 
 
 class Writer:
-    """Writer in one style, which caches its result for each form of statement."""
+    """Writer in one style, which caches the `%`-format of statements with equal names and separators."""
 
     def __init__(self, style: Style) -> None:
         self._style = style
@@ -46,12 +46,12 @@ class Writer:
         self._regions = Matcher(style.asm)
 
     def written(self, row: Sequence[Item]) -> Iterator[tuple[Item, str, str]]:
-        """Yield each item with the style's leading trivia and text, ignoring the item's own."""
+        """Yield each statement or brace with the leading trivia and the text of the style, ignoring its own."""
         for item, leading_trivia, form in self.laid(row):
             yield item, leading_trivia, self._text(item, form)
 
     def laid(self, row: Sequence[Item]) -> Iterator[tuple[Item, str, str | None]]:
-        """Yield each item with the style's leading trivia, and with its form in an asm template, if any."""
+        """Yield each statement or brace, the style's leading trivia, and its `%`-format in an asm template, if any."""
         explain(row)
         files = file_names(row)
         parts = laid(row, self._regions.matches(Signatures(row)))
@@ -75,7 +75,7 @@ class Writer:
             before, trivia_before, before_form = item, own, form
 
     def gives(self, item: Item, form: str | None, shape: Shape | None) -> bool:
-        """Return whether the style reproduces the source text of an item, given the text's shape."""
+        """Return whether the style reproduces the source text of a statement; `shape` is the `Shape` of that text."""
         if shape is None:
             return item.raw == self._text(item, form)
         if form is not None:
@@ -90,7 +90,7 @@ class Writer:
         return self._text(item, form) if item.raw is None else item.raw
 
     def leading_trivia(self, before: Item, item: Item, part: ItemInContext | None) -> str:
-        """Return an item's leading trivia, indented; `filled` then replaces the other placeholders in it."""
+        """Return the style's trivia before `item` with its indent; callers replace other placeholders with `filled`."""
         leading_trivia = self._leading_trivia(before, item) if part is None else self._region_trivia(part)
         return indented(leading_trivia, item) if "{" in leading_trivia else leading_trivia
 
@@ -133,7 +133,7 @@ class Writer:
         return known % words
 
     def _form(self, item: Item, between: tuple[str, ...], kinds: tuple[str, ...] | None) -> str:
-        """Return an item's text in the style, with `%s` for each word."""
+        """Return a statement's text in the style, with `%s` in place of each word."""
         own, general = self._rules(item.name), self._rules(item.kind)
         out: list[str] = []
         for pair, gap, text in pairs(between, kinds, opcode_number(item)):
@@ -146,7 +146,7 @@ class Writer:
 
 
 def trivia_keys(before_name: str, before_kind: str, name: str, kind: str) -> tuple[str, ...]:
-    """Return the style's lookup keys for the trivia between two items, most specific first."""
+    """Return the style's lookup keys for the trivia between two statements or braces, most specific first."""
     return (
         f"{before_name} {name}",
         f"{before_name} {kind}",

@@ -65,18 +65,18 @@ class AsyncClocks:
         self._warps = warps
         self._agents: dict[Owner, Columns] = {}  # clock columns of the operation queues of warps
         self._of_barriers: dict[int, int] = {}
-        self._now: NDArray[np.int32] = np.zeros(0, np.int32)  # clock of each operation queue, by column
-        # Last item id and shadow entries of its operations, by owner; for operations on mbarriers, also the offsets.
+        self._now: NDArray[np.int32] = np.zeros(0, np.int32)  # last clock of each operation queue, by clock column
+        # By queue owner: last item id, and its shadow entries. `_told`: the same for mbarriers' queues, with offsets.
         self._entered: dict[Owner, tuple[int, NDArray[np.int32]]] = {}
         self._told: tuple[int, list[int], NDArray[np.int32]] | None = None
         self._outstanding: dict[Owner, Outstanding] = {}
-        self._waits: dict[Owner, Waits] = {}  # waits for operations that one warp issues
-        self._reached: dict[Owner, NDArray[np.int32]] = {}  # operations of several warps: clock each waited for
-        self._several: set[Owner] = set()  # owners with several issuing lanes in a warp
-        self._issues: dict[int, list[int]] = {}  # issue time of each clock, by column
-        self._fresh: list[tuple[Offsets, NDArray[np.int32]]] = []  # clock columns and issue times, not yet in `_issues`
-        self._completing: dict[int, list[tuple[int, int]]] = {}  # incomplete operations: item id, clock
-        self._following: dict[tuple[int, int], list[_Followed]] = {}  # operations by item id and mbarrier offset
+        self._waits: dict[Owner, Waits] = {}  # waits for operations that a warp issues alone, by queue owner
+        self._reached: dict[Owner, NDArray[np.int32]] = {}  # if warps issue together: clock each warp has waited for
+        self._several: set[Owner] = set()  # queue owners for which several lanes of a warp have issued operations
+        self._issues: dict[int, list[int]] = {}  # issue times of a queue's operations, in order, by the queue's column
+        self._fresh: list[tuple[Offsets, NDArray[np.int32]]] = []  # (queue columns, issue times) not yet in `_issues`
+        self._completing: dict[int, list[tuple[int, int]]] = {}  # by mbarrier's column: incomplete (item id, clock)
+        self._following: dict[tuple[int, int], list[_Followed]] = {}  # key: arrivals' item id and mbarrier offset
         self._issued: Columns | None = None
 
     def next_wave(self) -> None:
@@ -106,7 +106,7 @@ class AsyncClocks:
         return column
 
     def _count(self) -> None:
-        """Extend the clocks `_now` to the last column of an operation queue."""
+        """Lengthen `_now` (last clocks of queues, by column of vector clocks) to include the last queue's column."""
         more = self._clocks.of_agents[-1] + 1 - len(self._now)
         self._now = np.concatenate([self._now, np.zeros(more, np.int32)])
 
@@ -126,7 +126,7 @@ class AsyncClocks:
         return touch.barriers is None and _owner_of(work, touch) in self._several
 
     def issued_columns(self) -> Columns:
-        """Return the columns for issue order, which order operations but not the memory that these have written."""
+        """Return clock columns for issue order: they order asynchronous operations, not accesses to written memory."""
         if self._issued is None:
             self._issued = Columns(self._clocks)
         return self._issued
@@ -153,7 +153,7 @@ class AsyncClocks:
         return rows
 
     def _enter(self, work: AsyncOperations, touch: AsyncAccess, item_ids: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Count operations that are issued now in their operation queues; return shadow entries without `ATOMIC`."""
+        """Count operations, issued now, in their queues' clocks; return shadow entries without the flag `ATOMIC`."""
         # The reads and the writes of one instruction have one clock.
         if touch.barriers is not None:
             places = touch.barriers.tolist()
@@ -194,7 +194,7 @@ class AsyncClocks:
         first = np.flatnonzero(news)
         own, issuers = self._agents_of(owner).first + warps[first], warps[first]
         clocks = self._now[own] + 1 + np.arange(len(own)) - own.searchsorted(own)
-        self._now[own] = clocks  # for equal clock columns, the last value remains
+        self._now[own] = clocks  # a queue that occurs several times in `own` gets its last clock
         pieces = news.cumsum() - 1
         self._outstanding_of(owner).add(own, clocks, pieces, lanes, groups)
         if work.together == 1:
@@ -302,7 +302,7 @@ class AsyncClocks:
         return np.array(known, np.int32)[which.reshape(-1)]
 
     def _by_agent(self, columns: NDArray[np.int64]) -> Iterator[tuple[Owner, NDArray[np.int64], Offsets]]:
-        """Yield the owners of warps' queues among `columns`, with the indices of their clock columns, and the warps."""
+        """Yield each queue owner, the indices in `columns` of the owner's queues of single warps, and these warps."""
         for owner, agents in self._agents.items():
             at = np.flatnonzero((columns >= agents.first) & (columns < agents.first + self._warps))
             if len(at):
@@ -336,7 +336,7 @@ class AsyncClocks:
             waited.drop()
         else:
             clocks = np.zeros(len(warps), np.int32)
-            for number in range(kind.together):  # no two of these warps share an operation queue
+            for number in range(kind.together):  # warps that differ by a multiple of `together` have different queues
                 some = np.flatnonzero(warps % kind.together == number)
                 waited = outstanding.judged(columns[some], below[some])
                 clocks[some] = waited.clocks(self._now[columns[some]])

@@ -177,7 +177,7 @@ class AsyncRaces:
             return stays
         owners, over = owners[some], np.ones(len(some), np.bool_)
         together = 1 if entries.work is None else entries.work.together
-        masks = bits_of(entries.lanes[owners]) if together == 1 else np.full(len(some), -1, np.int32)  # all 32 lanes
+        masks = bits_of(entries.lanes[owners]) if together == 1 else np.full(len(some), -1, np.int32)  # -1: all lanes
         for further in range(together):
             warps, rows = entries.warps[owners] + further, entries.rows[owners] + further
             over &= self.agents.over(last[some], warps, masks, rows, reads=reads)
@@ -207,7 +207,7 @@ class AsyncRaces:
             other_pc,
             label=f"{does}{' issued' if entries.work is not None else ''} by {self._view.warp_name(thread[0])}",
             notes=(note,) if note else (),
-            cause=(other_pc, does) if entries.work is None else None,  # merges findings of one missing wait
+            cause=(other_pc, does) if entries.work is None else None,  # equal causes (one missing wait): one finding
             help=None if wait is None else f"wait first: {wait}",
         )
 
@@ -247,7 +247,7 @@ class AsyncRaces:
 
         `rows` are the vector clocks of the threads that access the bytes through the proxy.
         """
-        seen = self._shown(proxy, space)  # may add columns to `known`
+        seen = self._shown(proxy, space)  # first, since it may add columns to the vector clocks `known`
         return ~seen.hold(self._clocks.known, rows, others, masks, times)
 
     def written(self, touch: AsyncAccess) -> tuple[Offsets, NDArray[np.int64], NDArray[np.int32]] | None:

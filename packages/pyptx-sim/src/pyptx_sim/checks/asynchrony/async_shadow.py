@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 WIDEST: Final = 1024
 ISSUER: Final = 1  # column of a shadow entry: lane that issued the operation
-ATOMIC: Final = LANES  # added to this lane for an atomic update
+ATOMIC: Final = LANES  # added to column `ISSUER` of the shadow entry of an atomic update
 # Number of operation queues per CTA whose last reads of a shadow granule are kept.
 READERS: Final = 16
-_COARSER: Final = 8  # accesses of more shadow granules are looked up in a summary first
+_COARSER: Final = 8  # accesses to more shadow granules than this are first compared with a `Summary`
 
 
 def agent_rows(agents: Offsets, lanes: Offsets, clocks: NDArray[np.int64], pc: int) -> NDArray[np.int32]:
@@ -103,7 +103,7 @@ class Entries:
     def rows_of(self, granules: Granules) -> NDArray[np.int64]:
         """Return, per shadow granule, the row of `known` that is the vector clock of the accessing thread."""
         if self.work is None and len(granules.at) == len(self.rows):
-            return self.rows  # one shadow granule per access
+            return self.rows  # each access touches one shadow granule
         return self.rows.take(self.owners.take(granules.pieces))
 
 
@@ -121,14 +121,17 @@ def granules_of(offsets: Offsets, size: int, granule: int) -> tuple[NDArray[np.i
 
 
 class Layer:
-    """Last operation of one kind on each shadow granule: operation queue's column + 1, issuing lane, clock, pc."""
+    """Last asynchronous operation of one kind (reads or writes) on each shadow granule of a memory.
+
+    An entry has the operation queue's clock column + 1, the issuing lane, the clock, and the pc.
+    """
 
     def __init__(self, size: int, granule: int, *, writes: bool = False) -> None:
         """Start with `size` bytes without operations, in shadow granules of `granule` bytes."""
         self.granule = granule
         self.table = Table(-(-size // granule))
         self.writes = writes
-        self._fresh = False  # whether any operation is of this wave of CTAs
+        self._fresh = False  # whether any recorded operation was issued in this wave of CTAs
         self._summary = Summary(-(-size // WIDEST), by_last_write if writes else by_last_read)
 
     def narrow(self, granule: int) -> None:
@@ -138,7 +141,7 @@ class Layer:
             self.table.split(factor)
 
     def enter(self, at: NDArray[np.int64], owners: Offsets, rows: NDArray[np.int32]) -> None:
-        """Record accesses to shadow granules; that to `at[i]` is by the operation with entry `rows[owners[i]]`."""
+        """Record accesses to shadow granules; `rows[owners[i]]` is the entry of the access to granule `at[i]`."""
         self._fresh = True
         self.table.fill(at, rows, owners)
         self._summary.enter(at, WIDEST // self.granule, owners, rows)
@@ -146,9 +149,10 @@ class Layer:
     def of_other_lanes(
         self, at: NDArray[np.int64], owners: Offsets, rows: NDArray[np.int32]
     ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """Return indices of granules in `at` last accessed by another lane of the operation queue, and entries."""
+        """Return the indices in `at` of granules last accessed by another lane of the queue, and the last entries."""
         last = self.table.get(at)
-        differ = last.view(np.int64)[:, 0] ^ rows.view(np.int64)[:, 0].take(owners)  # adjacent columns of entries
+        # The adjacent columns of the queue and of the issuing lane are compared as one 64-bit number.
+        differ = last.view(np.int64)[:, 0] ^ rows.view(np.int64)[:, 0].take(owners)
         agents = differ.view(np.int32)[::2]
         which = np.zeros(0, np.int64) if agents.all() else np.flatnonzero((agents == 0) & (differ != 0))
         return which, last[which]
@@ -163,9 +167,9 @@ class Layer:
         self.table.put(at, _renamed(rows, renamed))
 
     def at_a_glance(self, entries: Entries) -> tuple[NDArray[np.int32], NDArray[np.int64]] | None:
-        """Return operations that `entries` may have to wait for: their shadow entries, and the waiting owners.
+        """Return operations that accesses `entries` may have to wait for: shadow entries, and numbers of the accessors.
 
-        None if the summary cannot decide: it is not kept, or one of its rows stands for several operations.
+        None if the summary cannot decide: it has been dropped, or an entry of it stands for several operations.
         """
         if entries.size < _COARSER * self.granule or entries.atomic:
             return None
@@ -189,9 +193,9 @@ def _renamed(rows: NDArray[np.int32], renamed: Callable[[NDArray[np.int64]], NDA
 
 
 def late(table: Table, entries: Entries, granules: Granules) -> NDArray[np.bool_]:
-    """Return, per shadow granule of `entries`, whether its last operation may be incomplete for the owner.
+    """Return, per shadow granule of `entries`, whether its last operation may be incomplete for the accessor.
 
-    `table` has the last operations.
+    `table` has the last operations; `entries` are the accesses, by threads or by asynchronous operations.
     """
     last = table.get(granules.at)
     columns = entries.known.shape[1]
@@ -218,10 +222,10 @@ class Marks:
         self.more_reads = Overflow(-(-size // WIDEST))
         """Reads by lanes of an operation queue before its last read; the lanes' waits do not order each other."""
         self._readers: dict[int, int] = {}  # number of operation queues with reads, by CTA slot
-        self._numbers: NDArray[np.int64] = np.zeros((0, 0), np.int64)  # layer from 1, by CTA slot and operation queue
+        self._numbers: NDArray[np.int64] = np.zeros((0, 0), np.int64)  # index in `reads` + 1, by CTA slot and queue
 
     def _numbers_of(self, blocks: NDArray[np.int64], agents: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the numbers of the layers for reads of the operation queues `agents[i]` of the CTAs `blocks[i]`."""
+        """Return, per read by operation queue `agents[i]` of CTA `blocks[i]`, the index in `reads` of its `Layer`."""
         missing = int(blocks.max()) + 1 - len(self._numbers), int(agents.max()) + 1 - self._numbers.shape[1]
         if max(missing) > 0:
             self._numbers = np.pad(self._numbers, [(0, max(each, 0)) for each in missing])
@@ -298,7 +302,7 @@ class Marks:
         rows: NDArray[np.int32],
         is_over: Callable[[NDArray[np.int32], Offsets], NDArray[np.bool_]] | None,
     ) -> None:
-        """Record reads in a layer; keep incomplete reads by other lanes of the operation queue that they replace."""
+        """Record reads in `reads[number]`; keep incomplete replaced reads by other lanes of the operation queue."""
         layer = self.reads[number]
         if is_over is None:
             layer.enter(at, owners, rows)

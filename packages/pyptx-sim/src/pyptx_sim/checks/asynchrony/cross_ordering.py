@@ -50,18 +50,18 @@ class CrossOrdering:
         self._clocks = clocks
         self._work = work
         self._report = report
-        self._showing: dict[int, bool] = {}  # by pc: whether all proxies see its writes
-        self._made: dict[int, tuple[int, int, int, int]] = {}  # by mbarrier offset: warp, lane mask, time, pc
+        self._showing: dict[int, bool] = {}  # by pc: whether the writes are visible to all proxies at once
+        self._made: dict[int, tuple[int, int, int, int]] = {}  # mbarrier.init by offset: warp, lane mask, time, pc
         # by mbarrier offset, then by warp and lane mask: time and pc of the last use
         self._uses: dict[int, dict[tuple[int, int], tuple[int, int]]] = {}
-        self._fresh: list[tuple[int, Offsets, Masks, NDArray[np.int32], int]] = []  # uses that are not yet in `_uses`
+        self._fresh: list[tuple[int, Offsets, Masks, NDArray[np.int32], int]] = []  # mbarrier uses not yet in `_uses`
         # By warp, lane mask and time of an mbarrier.init: warps with all lanes ordered after it, and lanes of other
         # warps.
         self._after: dict[tuple[int, int, int], set[int]] = {}
         self._lanes_after: dict[tuple[int, int, int], dict[int, int]] = {}
-        # mbarrier offset, warp and lane, if the init is visible to the proxy of this thread's operations
+        # (mbarrier offset, warp, lane): the mbarrier.init is visible to the proxy of this thread's operations.
         self._shown: set[tuple[int, int, int]] = set()
-        self._inits: Columns | None = None  # inits released by fence.mbarrier_init
+        self._inits: Columns | None = None  # clock columns of mbarrier.inits released by fence.mbarrier_init
 
     def next_wave(self) -> None:
         """Forget the mbarriers of the last wave of CTAs."""
@@ -227,7 +227,7 @@ class CrossOrdering:
             label=f"{opcode} issued by {self._view.warp_name(int(warps[first]))}",
             other_label=other,
             notes=(why,) if why else (),
-            cause=(pc, message),  # merges findings of one missing fence or wait
+            cause=(pc, message),  # findings with equal `cause` (one missing fence or wait) are merged
         )
 
     # --- mbarriers ------------------------------------------------------------------------------
@@ -263,7 +263,7 @@ class CrossOrdering:
         return not any(named & ~after.get(user, 0) for user, named in zip(users, lanes, strict=True))
 
     def _ask(self, uses: Sequence[tuple[int, Offsets, Masks, tuple[int, int, int, int]]], pc: int) -> None:
-        """Report uses that are not ordered after the mbarrier.init; record the other uses as ordered."""
+        """Report mbarrier uses that are not ordered after the mbarrier.init; record the other uses as ordered."""
         counts = [len(warps) for _, warps, _, _ in uses]
         users, masks = (np.concatenate([use[part] for use in uses]) for part in (1, 2))
         makers, made_by, times = np.repeat(np.array([made[:3] for *_, made in uses]), counts, axis=0).T
@@ -274,7 +274,7 @@ class CrossOrdering:
             at, lanes = np.nonzero(self._view.threads[users[rest]])
             first, at = np.searchsorted(at, np.arange(len(rest))), rest[at]
             held = self._holds(self._clocks.rows(users[at], lanes), makers[at], made_by[at], times[at], self._inits)
-            maker = (users == makers)[at] & (made_by[at] >> lanes == 1)  # program order of the initializing thread
+            maker = (users == makers)[at] & (made_by[at] >> lanes == 1)  # the thread of the mbarrier.init is ordered
             known[rest] = np.logical_and.reduceat(held | maker | ~masks[at, lanes], first)
             whole[rest] = np.logical_and.reduceat(held, first)
         ends = np.cumsum(counts).tolist()

@@ -108,7 +108,7 @@ class Starts:
     def strong(self, order: Order, space: Space, offsets: Offsets, warps: Offsets, lanes: Offsets) -> None:
         """Pass on which CTAs have started, from strong writes to strong reads of the same location."""
         threads = (warps * LANES + lanes).tolist()
-        accesses = dict.fromkeys(zip(offsets.tolist(), threads, strict=True))  # accesses in lane order
+        accesses = dict.fromkeys(zip(offsets.tolist(), threads, strict=True))  # unique (offset, thread), in lane order
         for offset, thread in () if self._settled else accesses:
             if order.reads:
                 self.take((space, offset), np.array([thread]))
@@ -135,7 +135,7 @@ class Starts:
 
     def arrived(self, signals: Sequence[Signal], pc: int) -> None:
         """Check arrivals at mbarriers, and store the CTAs that the arriving lanes know to have started."""
-        for each in () if self._settled else signals:  # an mbarrier belongs to one cluster
+        for each in () if self._settled else signals:  # the threads that arrive are of one cluster
             threads = _threads(each.warps, each.masks)
             self._judge("mbarrier.arrive on", np.full(len(threads), each.place), threads, pc)
             self._add((int(self._clusters[threads[0]]), (each.place, each.phase)), self._together(threads))

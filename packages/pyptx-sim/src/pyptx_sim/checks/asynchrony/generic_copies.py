@@ -27,7 +27,7 @@ class GenericCopies:
         self._clocks = clocks
         self._work = work
         self._report = report
-        self._copies: set[int] = set()  # pcs of generic copies
+        self._copies: set[int] = set()  # pcs of asynchronous copies through the generic proxy
 
     def issued(self, work: AsyncOperations) -> None:
         """Record the pc of operations of async-groups that write through the generic proxy."""

@@ -32,7 +32,7 @@ class Layouts:
         self._work = work
         self._parts_of = parts_of
         self._report = report
-        self._layouts_of: dict[int, AccessLayout | None] = {}  # layouts of writes by pc; None: several
+        self._layouts_of: dict[int, AccessLayout | None] = {}  # by pc of asynchronous writes; None: several layouts
 
     def issued(self, work: AsyncOperations) -> None:
         """Check the layouts of asynchronous reads, and record those of asynchronous writes."""
@@ -51,7 +51,7 @@ class Layouts:
             if written is None or written == layout:
                 continue
             if self._written_by_warps(touch):
-                return  # a warp may have rewritten the bytes since
+                return  # a warp may have rewritten the bytes after the asynchronous write
             where = self._view.describe(touch.space, offset)
             message = f"layout mismatch at {where}: written with {written.name}, read with {layout.name}"
             labels = f"read by {layout.user}", f"write by {written.user}"

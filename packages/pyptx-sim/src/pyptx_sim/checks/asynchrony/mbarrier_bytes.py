@@ -30,7 +30,7 @@ class MbarrierBytes:
         self._view = view
         self._report = report
         self._made: dict[int, int] = {}  # pc of mbarrier.init, by mbarrier offset
-        self._pages = Pages(view.arena_size("shared"))  # pages with any mbarrier
+        self._pages = Pages(view.arena_size("shared"))  # 1 KiB pages of shared memory with an mbarrier
         self._valid: NDArray[np.bool_] | None = None  # per 8 bytes: whether they are a live mbarrier
         # per 16 bytes (widest access): whether an mbarrier was initialized there
         self._near: NDArray[np.bool_] = np.zeros(0, np.bool_)

@@ -115,7 +115,7 @@ class OneWayProxies:
         return seen
 
     def _before(self, acquired: _Acquisitions, warp: int, lane: int) -> Iterator[Clock]:
-        """Yield the vector clocks of acquires that happen before the next operation of a thread, its own included."""
+        """Yield the vector clocks of acquires, by any thread, that happen before the next operation of a thread."""
         row, mine = self._clocks.rows(np.array([warp]), np.array([lane])), bits_of(np.array([lane]))
         for (other, lanes), times in acquired.items():
             bits = BITS[lanes_in(lanes)]
@@ -137,7 +137,7 @@ class OneWayProxies:
         last: NDArray[np.int32],
         first_warp: int,
     ) -> None:
-        """Set `seen` for writes whose release to the proxy is in the vector clock `known` of an acquire."""
+        """Set `seen` at `here`: writes whose release to the proxy is in `known`, the vector clock of an acquire."""
         columns, writers = self._columns(proxy), last[here, WARP].astype(np.int64) - first_warp
         wide = np.zeros((1, self._clocks.known.shape[1]), np.int32)
         wide[0, : len(known)] = known

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from pyptx_sim.observer import Masks, Offsets
 
-_NONE: Final = -1  # group of a lane that has issued no operation of a piece
+_NONE: Final = -1  # instead of a group index: the lane has issued no operation of the piece (see `Outstanding`)
 
 
 class Outstanding:
@@ -23,12 +23,12 @@ class Outstanding:
     """
 
     def __init__(self) -> None:
-        """Start without pieces."""
+        """Start without outstanding operations."""
         self._columns: NDArray[np.int64] = np.zeros(0, np.int64)
         self._clocks: NDArray[np.int32] = np.zeros(0, np.int32)
         self._groups: NDArray[np.int64] = np.zeros((0, WARP), np.int64)
         self._last: NDArray[np.int64] = np.zeros(0, np.int64)
-        self._fresh: list[tuple[NDArray[Any], ...]] = []  # pieces that `_gather` appends to the arrays above
+        self._fresh: list[tuple[NDArray[Any], ...]] = []  # newly issued operations, not yet in the arrays above
 
     def add(
         self,
@@ -38,13 +38,13 @@ class Outstanding:
         lanes: Offsets,
         groups: NDArray[np.int64],
     ) -> None:
-        """Add pieces; lane `lanes[i]` has issued an operation of piece `pieces[i]`, in its group `groups[i]`."""
+        """Add pieces (operations of one warp and item); lane `lanes[i]` issued one of `pieces[i]`, in `groups[i]`."""
         fresh = np.full((len(columns), WARP), _NONE)
         fresh[pieces, lanes] = groups
         self._fresh.append((columns, clocks, fresh, fresh.max(axis=1)))
 
     def _gather(self) -> None:
-        """Append new pieces to the arrays."""
+        """Append the operations in `_fresh`, issued since the last call, to the arrays of outstanding operations."""
         if self._fresh:
             tables = zip((self._columns, self._clocks, self._groups, self._last), *self._fresh, strict=True)
             self._columns, self._clocks, self._groups, self._last = (np.concatenate(each) for each in tables)
@@ -72,28 +72,28 @@ class Outstanding:
         return self._clocks[pieces]
 
     def outstanding(self, pieces: NDArray[np.int64], below: NDArray[np.int64]) -> Masks:
-        """Return, per piece and lane, whether the lane's group in it stays outstanding after a wait.
+        """Return, per piece (operations of one warp and item id) and lane, whether a wait leaves its group outstanding.
 
-        The wait completes groups below `below` of the piece and lane.
+        The wait completes groups with an index less than `below[i, j]`, for piece i and lane j.
         """
         later: Masks = self._groups[pieces] >= below
         return later
 
     def drop(self, pieces: NDArray[np.int64] | NDArray[np.bool_]) -> None:
-        """Forget pieces of operations, given by indices or as a mask."""
+        """Remove pieces (operations of one warp and item id), given by indices or as a mask."""
         stays = np.ones(len(self._columns), np.bool_)
         stays[pieces] = False
         self._columns, self._clocks = self._columns[stays], self._clocks[stays]
         self._groups, self._last = self._groups[stays], self._last[stays]
 
     def drop_known(self, first: int, known: NDArray[np.int32]) -> None:
-        """Forget the pieces of operations up to clock `known[i]` in the operation queue with column `first + i`."""
+        """Remove the operations up to clock `known[i]` in the operation queue with clock column `first + i`."""
         self._gather()
         self.drop(self._clocks <= known[self._columns - first])
 
 
 class Waited:
-    """Result of waits: `pieces[i]` is in the operation queue of wait `where[i]`; `over[i]`: it is complete."""
+    """Result of waits: operations `pieces[i]` are in the queue of wait `where[i]`; `over[i]`: they are complete."""
 
     def __init__(
         self, work: Outstanding, pieces: NDArray[np.int64], where: NDArray[np.int64], over: NDArray[np.bool_]
@@ -104,7 +104,8 @@ class Waited:
     def clocks(self, now: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return, per wait, the clock up to which its operation queue is complete; `now` are the last clocks."""
         clocks, left = now.copy(), np.flatnonzero(~self._over)[::-1]
-        clocks[self._where[left]] = self._work.clocks(self._pieces[left]) - 1  # reversed: the first incomplete one wins
+        # `left` descends: for each queue, the assignment for its first incomplete piece is the last one, and remains.
+        clocks[self._where[left]] = self._work.clocks(self._pieces[left]) - 1
         return clocks
 
     def clocks_of_lanes(self, now: NDArray[np.int32], below: NDArray[np.int64]) -> NDArray[np.int32]:
@@ -127,5 +128,5 @@ class Waited:
         return clocks
 
     def drop(self) -> None:
-        """Forget the pieces of operations that are complete."""
+        """Remove the pieces (operations of one warp and item id) that the waits have completed."""
         self._work.drop(self._pieces[self._over])

@@ -32,14 +32,14 @@ _FAR: Final = -2
 _APART: Final = -3
 _TOLD: Final = -4  # clocks that every wait acquires, whatever the scopes
 
-_AT_ONCE: Final = 64  # phases whose release clocks are computed together
+_AT_ONCE: Final = 64  # maximum number of phases whose release clocks are computed together
 
 Sides: TypeAlias = "Mapping[int, Clock]"
 """Release clocks at a phase, by key: `_NEAR`, `_FAR`, `_APART` or `_TOLD`, or a CTA slot."""
 
 
 class Phases:
-    """Phases of the mbarriers and barriers of a wave of CTAs; a negative `place` is not an mbarrier."""
+    """Release clocks at phases of mbarriers (`place`: shared memory offset) and other barriers (negative `place`)."""
 
     def __init__(self, clocks: WarpClocks, warps_per_cta: int, stride: int) -> None:
         """Start without arrivals; `stride` is the distance between the shared memories of two CTAs in bytes."""
@@ -59,11 +59,11 @@ class Phases:
         return self._over
 
     def at(self, place: int, phase: int, side: int = _NEAR) -> Clock:
-        """Return the release clock with key `side` at a phase, to be modified."""
+        """Return the release clock of a phase under the key `side` (such as `_NEAR`), for the caller to modify."""
         if (place, phase) not in self._left:  # a wait for a phase acquires all earlier phases as well
             before = self._left.get((place, phase - 1), {})
             self._left[place, phase] = {side: known.copy() for side, known in before.items()}
-            self._left.pop((place, phase - 2), None)  # no thread waits for that phase any more
+            self._left.pop((place, phase - 2), None)  # no thread waits for the phase before the previous one
         sides = self._left[place, phase]
         known, columns = sides.get(side), self._clocks.known.shape[1]
         if known is None or len(known) < columns:
@@ -90,7 +90,7 @@ class Phases:
             which = np.repeat(np.arange(len(some)), [len(each.warps) for each in some])
             warps, masks = (np.concatenate([getattr(each, name) for each in some]) for name in ("warps", "masks"))
             homes = np.array([each.place for each in some]) // self._stride
-            # two numbers per phase: even for warps of the mbarrier's CTA, odd for warps of other CTAs
+            # 2 * phase index for arriving warps in the mbarrier's CTA, + 1 for arriving warps in other CTAs
             sides = 2 * which + (warps // self._warps_per_cta != homes[which])
             order = np.argsort(sides, kind="stable")
             found, told = self._clocks.told_by_each(warps[order], masks[order], sides[order])
@@ -99,7 +99,7 @@ class Phases:
                 self._add(at.place, at.phase, far if side & 1 else _NEAR, each)
 
     def _add(self, place: int, phase: int, side: int, told: Clock) -> None:
-        left = self.at(place, phase, side)  # has every clock column, even those added for `told`
+        left = self.at(place, phase, side)  # includes all clock columns, so it is at least as long as `told`
         np.maximum(left[: len(told)], told, out=left[: len(told)])
 
     def leave(self, place: int, phase: int, warp: int, told: Clock, *, reaches: bool) -> None:
@@ -131,7 +131,7 @@ class Phases:
         self.learn(self.left(place, phase), warps, masks, reaches=scope == "cluster")
 
     def left(self, place: int, phase: int) -> Sides:
-        """Return the release clocks of a phase by key; those of a completed phase do not change."""
+        """Return a phase's release clocks, by key (see `Sides`). They no longer change once the phase is complete."""
         return self._left.get((place, phase), {})
 
     def learn(self, sides: Sides, warps: Offsets, masks: Masks, *, reaches: bool) -> None:
@@ -150,7 +150,7 @@ class Phases:
                 self._clocks.learn(warps[~own], masks[~own], self._ended(told))
 
     def _ended(self, told: Clock) -> Clock:
-        """Return the part of a release clock that orders completion only: columns `over`, and async operations."""
+        """Return a release clock's components that order only completion: columns `over`, and operation queues."""
         clocks = self._clocks
         if self._over is None:
             self._over = Columns(clocks)

@@ -65,9 +65,10 @@ class Relaxed:
         self._phases = phases
         self._agents = agents
         self._seen = seen
-        self._heard: dict[tuple[int, int], _Heard] = {}  # relaxed waits by warp and lane
-        self._before: dict[tuple[GroupKind, ...], dict[int, Snapshots]] = {}  # clocks at fences of operations, by warp
-        self._arrived: dict[int, dict[int, tuple[int, int]]] = {}  # time and pc by warp and mbarrier offset
+        self._heard: dict[tuple[int, int], _Heard] = {}  # by warp and lane: its relaxed waits without a later fence
+        # By kinds of operations, then by warp: vector clocks at the last fence that orders only these operations.
+        self._before: dict[tuple[GroupKind, ...], dict[int, Snapshots]] = {}
+        self._arrived: dict[int, dict[int, tuple[int, int]]] = {}  # relaxed arrivals by warp and offset: time, pc
 
     def next_wave(self) -> None:
         """Forget the warps of the last wave of CTAs."""
@@ -94,7 +95,7 @@ class Relaxed:
         wait = _Wait(self._phases.left(place, phase), level_of(scope), pc)
         for thread in _threads(warps, masks) if wait.left else ():
             heard = self._heard.setdefault(thread, {})
-            heard.pop((place, phase - 1), None)  # a phase includes all earlier ones
+            heard.pop((place, phase - 1), None)  # the wait for `phase` also covers the previous phase
             heard[place, phase] = wait
 
     # --- fences ---------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from pyptx_sim.checks.race.lane_masks import masks_of
 if TYPE_CHECKING:
     from pyptx_sim.observer import Masks, Offsets
 
-# Number of waits that are collected before they are recorded by thread; most launches have fewer.
+# Number of mbarrier waits to collect before `_enter` records them per thread; most launches have fewer.
 _FRESH: Final = 1 << 12
 
 
@@ -30,8 +30,8 @@ class SeenPhases:
     def __init__(self) -> None:
         """Start without phases."""
         self._seen: dict[tuple[int, int], list[Seen]] = {}  # observed phases, by mbarrier offset and warp
-        self._latest: dict[int, list[Seen]] = {}  # observed phases, by warp
-        self._fresh: list[tuple[int, int, list[int], list[int], int]] = []  # waits that are not yet recorded by thread
+        self._latest: dict[int, list[Seen]] = {}  # phases last observed at any mbarrier, by warp
+        self._fresh: list[tuple[int, int, list[int], list[int], int]] = []  # waits at mbarriers, not yet recorded
 
     def next_wave(self) -> None:
         """Forget the phases that warps of the last wave of CTAs have observed."""
@@ -46,7 +46,7 @@ class SeenPhases:
             self._enter()
 
     def _enter(self) -> None:
-        """Record the collected waits by thread."""
+        """Record the mbarrier waits collected in `_fresh` as observed phases of each thread."""
         for place, phase, warps, masks, pc in self._fresh:
             for warp, lanes in zip(warps, masks, strict=True):
                 before = self._seen.get((place, warp), [])
@@ -75,7 +75,7 @@ class SeenPhases:
 
 
 def _with(seen: Seen, before: list[Seen]) -> list[Seen]:
-    """Return the observed phases `before` of a warp, with `seen` in place of those of its lanes."""
+    """Return a warp's last observed phases: `seen` for the lanes of `seen`, the phases in `before` for other lanes."""
     if all(each.lanes == seen.lanes for each in before):
         return [seen]
     others = [replace(each, lanes=each.lanes & ~seen.lanes) for each in before if each.lanes & ~seen.lanes]

@@ -20,37 +20,37 @@ if TYPE_CHECKING:
 __all__ = ["SEVERAL", "Summary", "by_last_read", "by_last_write"]
 
 SEVERAL: Final = np.iinfo(np.int32).max
-"""Time in a row that stands for several operations; above all clocks, so that no vector clock contains it."""
+"""`TIME` of a summary entry for several operations; greater than all clocks, so that no vector clock contains it."""
 _UNASKED: Final = 64
 
 _Integers: TypeAlias = "NDArray[np.integer[Any]]"
 _SumsUp: TypeAlias = "Callable[[Table, NDArray[np.int64], int, _Integers, NDArray[np.int32]], None]"
-"""Function that enters accesses in a summary: table, shadow granules, granules per wide one, owners, shadow entries."""
+"""Function that enters accesses in a summary: table, shadow granules, granules per KiB, owners, shadow entries."""
 
 
 class Summary:
-    """Summary table, computed when it is read; no longer kept after many accesses without a read."""
+    """Table with an entry per 1024 bytes of memory, computed on use; dropped after many accesses without a use."""
 
     def __init__(self, granules: int, sums_up: _SumsUp) -> None:
-        """Start with `granules` shadow granules of the greatest width; `sums_up` enters accesses in the table."""
+        """Start an empty table of `granules` granules of 1024 bytes; `sums_up` enters accesses in the table."""
         self._table: Table | None = Table(granules)
         self._sums_up = sums_up
         self._fresh: list[tuple[NDArray[np.int64], int, _Integers, NDArray[np.int32]]] = []
 
     def enter(self, at: NDArray[np.int64], parts: int, owners: _Integers, rows: NDArray[np.int32]) -> None:
-        """Add accesses to the granules `at`, `parts` of which form a wide one, by operations with entries `rows`."""
+        """Add accesses to granules `at` of 1024 / `parts` bytes; `rows[owners[i]]` is the shadow entry of access i."""
         if self._table is not None:
             self._fresh.append((at, parts, owners, rows))
             if len(self._fresh) > _UNASKED:
                 self.close()
 
     def close(self) -> None:
-        """Stop keeping the summary."""
+        """Drop the table; from now on, `table` returns None."""
         self._table = None
         self._fresh.clear()
 
     def table(self) -> Table | None:
-        """Return the table with a shadow entry per wide granule; None if the summary is no longer kept."""
+        """Return the table, which has a shadow entry per 1024-byte granule; None if it has been dropped (`close`)."""
         if self._table is not None:
             for fresh in self._fresh:
                 self._sums_up(self._table, *fresh)
@@ -59,7 +59,7 @@ class Summary:
 
 
 def by_last_read(table: Table, at: NDArray[np.int64], parts: int, owners: _Integers, rows: NDArray[np.int32]) -> None:
-    """Enter reads of wide granules; the last read of an operation queue represents its earlier reads.
+    """Enter reads in the summary `table`; the last read of an operation queue represents its earlier reads.
 
     A vector clock that contains the last read contains the earlier ones. Granules with reads of several operation
     queues get the time `SEVERAL`.
@@ -79,7 +79,7 @@ def by_last_read(table: Table, at: NDArray[np.int64], parts: int, owners: _Integ
 
 
 def by_last_write(table: Table, at: NDArray[np.int64], parts: int, owners: _Integers, rows: NDArray[np.int32]) -> None:
-    """Enter writes of wide granules; a granule that a write covers in part only gets the time `SEVERAL`."""
+    """Enter writes in the summary `table`; a 1024-byte granule that a write covers in part gets the time `SEVERAL`."""
     wide = at // parts
     first = np.ones(len(at), np.bool_)
     first[1:] = (at[1:] != at[:-1] + 1) | (wide[1:] != wide[:-1]) | (owners[1:] != owners[:-1])

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.race.columns import Clock, Columns
     from pyptx_sim.observer import Masks, Offsets
 
-_LANE: Final = 32  # bits of a clock in a key; the lane number is above them
+_LANE: Final = 32  # bits of a clock in a sort key (`Waits.times`); the lane number is in the higher bits
 
 
 class Waits:
@@ -36,8 +36,8 @@ class Waits:
         """Clock of the last operation that each lane has issued, by warp and lane; 0 without one."""
         self.complete: Clock = np.zeros(agents.warps, np.int32)
         """Clock up to which every lane of a warp has waited for its operations, by warp."""
-        self._reached: Clock = np.zeros((agents.warps, WARP), np.int32)  # by warp and lane: clock that its waits cover
-        self._fresh: list[tuple[Offsets, Clock, Clock]] = []  # waits not in `_events`: warps, times, clocks by lane
+        self._reached: Clock = np.zeros((agents.warps, WARP), np.int32)  # clock up to which each lane has waited
+        self._fresh: list[tuple[Offsets, Clock, Clock]] = []  # waits that `_gather` has not yet moved to `_events`
         # by warp: times of its waits, and the clocks that these cover, `[waits, 32]`
         self._events: dict[int, tuple[Clock, Clock]] = {}
 
@@ -64,7 +64,7 @@ class Waits:
         for warp in np.unique(warps[waited]).tolist():
             at = waited[warps[waited] == warp]
             times, reached = self._events[warp]
-            keys = (reached.T + (np.arange(WARP) << _LANE)[:, None]).reshape(-1)  # ascending, lane after lane
+            keys = (reached.T + (np.arange(WARP) << _LANE)[:, None]).reshape(-1)  # sorted by lane, then by clock
             places = keys.searchsorted((lanes[at] << _LANE) + clocks[at])
             found[at] = times[places - lanes[at] * len(times)]
         return found
@@ -86,7 +86,7 @@ class Waits:
         return known
 
     def _gather(self) -> None:
-        """Sort new waits by warp; this is deferred, as most waits are never read."""
+        """Move recorded waits from `_fresh` to `_events`, by warp. It is deferred: most waits are never looked up."""
         fresh: dict[int, list[tuple[Clock, Clock]]] = {}
         for warps, times, reached in self._fresh:
             for number, warp in enumerate(warps.tolist()):

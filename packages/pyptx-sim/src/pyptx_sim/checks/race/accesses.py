@@ -150,7 +150,7 @@ class Accesses:
         self._judge(shadow, step, "covered")
         self._judge_more(shadow, step, "covered", shadow.more_writes)
         if kind == "strong-read":
-            self._causality.observe(shadow, step)  # orders the thread's later accesses after the write, not this read
+            self._causality.observe(shadow, step)  # the strong read orders later accesses, not itself, after the write
             self._reads.enter(shadow.poll, shadow.first_poll, shadow.more_polls, step)
             return
         if kind == "read" and shadow.readers is not None:
@@ -198,7 +198,7 @@ class Accesses:
         if not causality.updates(step.pc):
             kept[mutual] = ~causality.precede(step, np.flatnonzero(mutual), last[mutual])
         if causality.mixed and len(step.at) <= CROWD * step.granules:
-            # The replaced write may race with a later access of another scope or size.
+            # The write replaced in shadow memory may race with a later access of another scope or size.
             kept = touched
             if causality.updates(step.pc):
                 causality.update(step, np.flatnonzero(mutual), last[mutual], shadow.granule)

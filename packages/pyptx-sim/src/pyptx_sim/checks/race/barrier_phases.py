@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.race.columns import Clock
     from pyptx_sim.observer import Masks, Offsets, RunView
 
-_PER_CTA: Final = 16  # named barriers of a CTA
+_PER_CTA: Final = 16  # number of named barriers of each CTA
 _HELP: Final = (
     "wait for the previous phase (bar.sync) in these threads, or order them after a thread that did; use one barrier "
     "for each concurrent group of threads"

@@ -30,7 +30,7 @@ class Causality:
         """Start without accesses; `mixed`: the program has strong accesses of `.cta` or `.cluster` scope."""
         self._clocks, self._messages, self._phases = clocks, messages, phases
         self._observed = Observations(clocks)
-        self._levels: dict[int, tuple[int, int]] = {}  # by pc: scope level and size of its strong accesses
+        self._levels: dict[int, tuple[int, int]] = {}  # strong accesses of the instruction at a pc: scope level, size
         self._updates: set[int] = set()  # pcs of read-modify-writes
         self.mixed = mixed
         """Whether two strong accesses of the run may lack moral strength: scopes below `.gpu`, or different sizes."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.asynchrony.waits import Waits
     from pyptx_sim.observer import Masks, Offsets
 
-_FEW: Final = 8  # rows per group that `_largest` joins for all groups at once
+_FEW: Final = 8  # vector clocks of each group that `_largest` joins for all groups at once; it joins more per group
 
 
 class WarpClocks:
@@ -44,11 +44,12 @@ class WarpClocks:
         warps = len(threads)
         self.now: NDArray[np.int32] = np.ones(warps, np.int32)
         self.known: Clock = np.zeros((warps, warps), np.int32)
-        self.settled: NDArray[np.int32] = np.zeros(warps, np.int32)  # by row of `known`: see the class
+        # by row of `known`: time up to which all accesses by the group's warps happen before the lanes' next access
+        self.settled: NDArray[np.int32] = np.zeros(warps, np.int32)
         self._group = group
         self._absent = ~threads
         self._columns = self._agents = 0
-        self.of_agents: list[int] = []  # columns of queues of asynchronous operations
+        self.of_agents: list[int] = []  # clock columns of the queues of asynchronous operations
         self.waits: list[Waits] = []
         """Waits of lanes for their own asynchronous operations, one `Waits` per kind of async-group."""
         self.waited: NDArray[np.bool_] = np.zeros(warps, np.bool_)
@@ -57,14 +58,14 @@ class WarpClocks:
         self.retired = Retired(self)
         self.first_warp = 1 - warps
         """Number of the first warp of this wave of CTAs; warps are numbered through all waves, from 1."""
-        self._row: NDArray[np.int64] = np.repeat(np.arange(warps), LANES)  # row of each lane, at index 32 * warp + lane
+        self._row: NDArray[np.int64] = np.repeat(np.arange(warps), LANES)  # row of `known` by thread, 32 * warp + lane
         self._parted: NDArray[np.bool_] = np.zeros(warps, np.bool_)
-        self._apart = False  # whether any lane has had a row of its own in this wave
+        self._apart = False  # whether any lane has had its own row of `known` in this wave
         self._rows = warps
         self._free: list[int] = []
 
     def columns(self, count: int, *, agents: bool = False) -> int:
-        """Add `count` columns to `known` and return the first; `agents`: for queues of asynchronous operations."""
+        """Add `count` columns to vector clocks; return the first. `agents`: for queues of asynchronous operations."""
         first, self._columns = self._columns, self._columns + count
         if agents:
             self.of_agents.extend(range(first, self._columns))
@@ -101,7 +102,7 @@ class WarpClocks:
         return self._row[warps * LANES + lanes] if self._apart else warps
 
     def unsettled(self, times: NDArray[np.int32], rows: Offsets) -> NDArray[np.bool_]:
-        """Return, per entry, whether `times[i]` is after `settled[rows[i]]`, so that the vector clock must decide."""
+        """Return, per access, whether `times[i]` is after `settled[rows[i]]`: then vector clocks must be compared."""
         if of_all_warps(rows):
             late: NDArray[np.bool_] = times.reshape(-1, LANES) > self.settled[: len(rows) // LANES, None]
             return late.reshape(-1)
@@ -137,7 +138,7 @@ class WarpClocks:
 
     def _alone(self, warp: int, mask: NDArray[np.bool_]) -> Iterator[int]:
         """Yield the rows of lanes `mask` of a warp, to be changed; rows that other lanes use as well are copied."""
-        here = self._row[warp * LANES : (warp + 1) * LANES]  # a view of `_row`
+        here = self._row[warp * LANES : (warp + 1) * LANES]  # a view: changes of `here` change `_row`
         others = ~mask & ~self._absent[warp]
         for row in sorted(set(here[mask].tolist())):
             if (here[others] == row).any():
@@ -211,7 +212,7 @@ class WarpClocks:
         positions, lanes = np.nonzero(masks)
         if len(lanes) == 1 and not whole[positions[0]]:
             warp, lane = int(warps[positions[0]]), int(lanes[0])
-            only = self.own.of_lane(warp, lane)  # may add a column to `known`
+            only = self.own.of_lane(warp, lane)  # may add a column to the vector clocks `known`, which are read next
             known: Clock = self.known[self._row[warp * LANES + lane]].copy()
             known[only] = self.now[warp]
             return known
@@ -235,7 +236,7 @@ class WarpClocks:
         at, lanes = np.nonzero(asked)
         alone = ~whole[at]
         threads, of = warps[at], groups[at]
-        own = self.own.of_threads(threads[alone], lanes[alone])  # may add columns to `known`
+        own = self.own.of_threads(threads[alone], lanes[alone])  # may add columns to the vector clocks, `known`
         starts = np.concatenate([[0], np.flatnonzero(of[1:] != of[:-1]) + 1])
         told, found = self._largest(self._row[threads * LANES + lanes], starts), of[starts]
         told[np.searchsorted(found, of[alone]), own] = self.now[threads[alone]]
@@ -324,7 +325,7 @@ class WarpClocks:
         self._take_waits(warps)
         low, size = int(warps[0]), int(sizes[0])
         if (sizes == size).all() and (warps == np.arange(low, low + len(warps))).all():
-            groups = self.known[low : low + len(warps)].reshape(len(first), size, -1)  # a view of `known`
+            groups = self.known[low : low + len(warps)].reshape(len(first), size, -1)  # a view: writing changes `known`
             groups[:] = groups.max(axis=1, keepdims=True)
         else:
             self.known[warps] = np.repeat(np.maximum.reduceat(self.known[warps], first, axis=0), sizes, axis=0)
@@ -333,7 +334,7 @@ class WarpClocks:
         self.settled[warps] = self.known[warps[:, None], members].min(axis=1)
 
     def meet_lanes(self, warps: Offsets, masks: Masks) -> None:
-        """Synchronize lanes `masks[i]` of `warps[i]`, in each warp alone: join their vector clocks and own times."""
+        """Synchronize lanes `masks[i]` of `warps[i]`, in each warp alone: join vector clocks, own times included."""
         whole = self.whole(warps, masks)
         full = warps[whole]
         self._unite(full)
@@ -355,12 +356,12 @@ class WarpClocks:
         for warp, mask in zip(warps[~plain], masks[~plain], strict=True):
             one = np.array([warp])
             told = self.told(one, mask[None])
-            seen = columns.all(self.own)  # may add columns to `known`
+            seen = columns.all(self.own)  # may add columns to the vector clocks, `known`
             shown = np.zeros(self.known.shape[1], np.int32)
             shown[seen] = told[self.own.all(self.own)]
             self.learn(one, mask[None], shown)
         full = warps[plain]
-        seen = columns.all(self.own)  # may add columns to `known`
+        seen = columns.all(self.own)  # may add columns to the vector clocks, `known`
         known = self.known[full[:, None], self.own.all(self.own)]
         known[np.arange(len(full)), full] = self.now[full]
         self.known[full[:, None], seen] = known

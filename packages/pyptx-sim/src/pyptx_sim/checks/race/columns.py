@@ -27,7 +27,7 @@ class Columns:
     """
 
     def __init__(self, clocks: WarpClocks, *, agents: bool = False) -> None:
-        """Add a column to `clocks` for each of its warps; `agents`: for queues of asynchronous operations."""
+        """Add a column per warp to `clocks`; `agents`: the columns are for queues of asynchronous operations."""
         self._clocks = clocks
         self._agents = agents
         self.warps = len(clocks.now)
@@ -36,7 +36,7 @@ class Columns:
         self._threads: list[tuple[int, int]] = []
         self._lanes: list[int] = []
         self._all: NDArray[np.int64] = np.zeros(0, np.int64)
-        self._parted: NDArray[np.bool_] = np.zeros(self.warps, np.bool_)  # warps with a lane that has its own column
+        self._parted: NDArray[np.bool_] = np.zeros(self.warps, np.bool_)  # per warp: whether a lane has its own column
 
     def of_lane(self, warp: int, lane: int) -> int:
         """Return the clock column of a lane, and add it if the lane has none."""
@@ -63,7 +63,7 @@ class Columns:
         return np.concatenate([np.arange(self.first, self.first + self.warps), np.array(self._lanes, np.int64)])
 
     def all(self, of: Columns) -> NDArray[np.int64]:
-        """Return all columns in the order of the columns of `of`, and add columns for the lanes that only `of` has."""
+        """Return the clock columns in the order of `of.present()`; first add columns for lanes that only `of` has."""
         for warp, lane in of._threads[len(self._threads) :]:
             self.of_lane(warp, lane)
         if len(self._all) < self.warps + len(self._lanes):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.race.tables import Reach
     from pyptx_sim.observer import AsyncAccess, Masks, Offsets, Stores
 
-# least number of pages of a range, per page that is narrowed only to make the range uniform
+# Wider pages of a range are narrowed to make its granule width uniform if at most one in this many pages is wider.
 _MANY = 8
 
 
@@ -62,7 +62,7 @@ class Division:
             return
         pages = offsets >> PAGE_BITS
         granules = self._narrowed(pages, fits)
-        if size > fits:  # an access to two pages needs one shadow for both
+        if size > fits:  # both pages of an access that crosses a page boundary must be in one shadow
             last = offsets + (size - 1) >> PAGE_BITS
             across = np.flatnonzero(pages != last)
             if len(across):
@@ -134,21 +134,21 @@ class SomeStores:
     """Values of a subset of the writes of an instruction."""
 
     def __init__(self, stores: Stores, some: NDArray[np.int64]) -> None:
-        """Keep the values of all writes, and the indices of the subset."""
+        """Select the writes with indices `some` among an instruction's writes `stores`."""
         self._stores, self._some = stores, some
 
     def unchanged(self, some: Offsets) -> Masks:
-        """Return, per write of the subset with the indices `some`, whether it leaves memory unchanged."""
+        """Return, for each of the selected writes `some`, whether it leaves memory unchanged."""
         return self._stores.unchanged(self._some[some])
 
     def bytes_of(self, some: Offsets) -> NDArray[np.uint8]:
-        """Return the bytes that writes of the subset store, `[writes, bytes]`."""
+        """Return the bytes that the selected writes `some` store, `[writes, bytes]`."""
         return self._stores.bytes_of(self._some[some])
 
     def addressed_by(self, some: Offsets) -> tuple[Offsets, Offsets]:
-        """Return, per write of the subset, the warp and the lane that supply its address."""
+        """Return, for each of the selected writes `some`, the warp and the lane that supply its address."""
         return self._stores.addressed_by(self._some[some])
 
     def single(self, which: Offsets, at: Offsets, width: int) -> Stores:
-        """Return parts of the writes of the subset: `width` bytes from byte `at[i]` of write `which[i]`."""
+        """Return parts of the selected writes: `width` bytes from byte `at[i]` of write `which[i]`."""
         return self._stores.single(self._some[which], at, width)

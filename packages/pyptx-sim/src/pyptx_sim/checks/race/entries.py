@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.race.reports import AccessEvent
     from pyptx_sim.observer import Offsets
 
-_HALF: Final = 32  # bits of a column; adjacent columns are set as one number
+_HALF: Final = 32  # bits of a column of a shadow entry; two adjacent columns are set as one 64-bit number
 _HIGH: Final = BITS.astype(np.int64) << _HALF
 
 
@@ -31,7 +31,7 @@ def entries_of(
     Access i is by lane `lanes[i]` of `warps[i]`. `first_warp` is the number of the first warp of this wave of CTAs, and
     `now` the time of each warp.
     """
-    pairs = np.empty((len(warps), COLUMNS // 2), np.int64)  # columns WARP with MASK, and TIME with PC
+    pairs = np.empty((len(warps), COLUMNS // 2), np.int64)  # shadow entries: WARP and MASK as one number, TIME and PC
     if of_all_warps(warps) and of_all_lanes(lanes):
         height = len(warps) // LANES
         pairs[:, 0] = _who(first_warp, height)
@@ -47,7 +47,7 @@ def entries_of(
 
 @lru_cache(maxsize=4)
 def _who(first_warp: int, height: int) -> NDArray[np.int64]:
-    """Return columns WARP and MASK of the entries of all lanes of `height` warps."""
+    """Return columns WARP and MASK of shadow entries for accesses by all lanes of `height` warps."""
     found: NDArray[np.int64] = (np.arange(first_warp, first_warp + height)[:, None] | _HIGH).reshape(-1)
     return found
 
@@ -73,7 +73,7 @@ def by_warp_and_granule(step: AccessEvent) -> tuple[AccessEvent, NDArray[np.int6
 def united(
     at: NDArray[np.int64], warps: NDArray[Any], entries: NDArray[np.int32]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return the first entry's index per warp and shadow granule, and an entry with all lanes that access it."""
+    """Merge entries of one warp and granule: return the index of each first entry, and entries with all lanes."""
     keys = warps * (int(at.max()) + 1) + at
     order = keys.argsort(kind="stable")
     first = np.flatnonzero(np.diff(keys[order], prepend=-1))
@@ -86,7 +86,7 @@ def united(
 def rules_of(
     step: AccessEvent, bad: NDArray[np.int64], last: NDArray[np.int32]
 ) -> Iterator[tuple[NDArray[np.bool_], str]]:
-    """Yield, per rule, a mask of the `bad` entries: races with another warp, then races within a warp."""
+    """Yield a mask over `bad` (racing entries of `step`), and a rule: races between warps, then lanes of one warp."""
     own = last[:, WARP] == step.entries[bad, WARP]
     for which, rule in ((~own, f"{step.space}-race"), (own, "lane-race")):
         if which.any():

@@ -72,9 +72,9 @@ class Flags:
         self._clocks = clocks
         self._within = within
         self._written: dict[tuple[Space, int], _Write] = {}
-        self._read: dict[int, dict[tuple[int, Space, int], _Read]] = {}  # reads by warp, then by (lane, space, offset)
+        self._read: dict[int, dict[tuple[int, Space, int], _Read]] = {}  # flag reads by warp, (lane, space, offset)
         self._fences: dict[tuple[int, int], tuple[int, str]] = {}
-        self._orders: dict[int, Order] = {}  # order of strong accesses, by pc
+        self._orders: dict[int, Order] = {}  # scope, acquire and release of strong accesses, by pc
 
     def next_wave(self) -> None:
         """Forget the flags of the last wave of CTAs."""
@@ -134,7 +134,7 @@ class Flags:
         )
 
     def _behind(self, write: _Write, other: Racer) -> bool:
-        """Return whether the CTA of `other` wrote a flag; a write by the warp of `other` must follow the access."""
+        """Return whether `write` is by the CTA of the racing access `other`, and after it if both are by one warp."""
         per_block = self._view.warps_per_cta
         if write.warp != other.warp:
             return write.warp // per_block == other.warp // per_block

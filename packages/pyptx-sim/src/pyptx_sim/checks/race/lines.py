@@ -34,34 +34,34 @@ if TYPE_CHECKING:
     from pyptx_sim.observer import AccessKind, AsyncAccess, Offsets
 
 _BITS: Final = 7
-_LINE: Final = 1 << _BITS  # size of a line in bytes
-_ELEMENTS: Final = tuple(_LINE // LANES << shift for shift in range(4))  # element sizes in bytes, one element per lane
+_LINE: Final = 1 << _BITS  # bytes of a line (aligned piece of global memory)
+_ELEMENTS: Final = tuple(_LINE // LANES << shift for shift in range(4))  # element sizes in bytes of accesses by a warp
 _ALL: Final = np.arange(LANES)
 _SHADOW: Final = len(_ELEMENTS) + 1
 
 
 class WholeLines:
-    """Lines of global memory that are checked as whole lines, by element size."""
+    """Checks 128-byte lines of global memory as whole lines, with a `Lines` object per element size."""
 
     def __init__(self, clocks: WarpClocks, causality: Causality, size: int) -> None:
         """Start with `size` bytes of global memory without accesses."""
         self._clocks = clocks
         self._parts = clocks, causality, size
-        # per line: index of its element size in _ELEMENTS plus 1, or _SHADOW; 0: no access
+        # per 128-byte line: index of its element size in _ELEMENTS plus 1, or _SHADOW; 0: no access
         self._owner: NDArray[np.uint8] = zeros((size >> _BITS) + 2, np.uint8)
         self._by_size: dict[int, Lines] = {}
 
     @property
     def used(self) -> bool:
-        """Whether any line is checked as a whole."""
+        """Whether any 128-byte line of global memory is checked as a whole, not by shadow granules."""
         return bool(self._by_size)
 
     def untouched(self, touch: AsyncAccess) -> bool:
-        """Return True if no 1 KiB page that `touch` overlaps has a conflicting line access; False: unknown."""
+        """Return True if no 1 KiB page that `touch` overlaps has a conflicting 128-byte line access; False: unknown."""
         return all(lines.untouched(touch) for lines in self._by_size.values())
 
     def enter(self, kind: AccessKind, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int) -> bool:
-        """Check and record accesses by whole lines; return False, without a record, if the shadow has to check them.
+        """Check and record accesses to whole 128-byte lines; return False, without a record, if the shadow must check.
 
         The shadow checks accesses that are not whole lines, and accesses that may be a race.
         """
@@ -81,7 +81,7 @@ class WholeLines:
         return True
 
     def leave(self, offsets: Offsets, size: int) -> bool:
-        """Assign the accessed lines to shadow memory; return False if line entries must be moved there first."""
+        """Assign the accessed 128-byte lines to shadows; return False if their entries must be moved there first."""
         for at in (offsets >> _BITS, offsets + (size - 1) >> _BITS):
             owners = self._owner.take(at)
             if not ((owners == 0) | (owners == _SHADOW)).all():
@@ -90,13 +90,13 @@ class WholeLines:
         return True
 
     def move(self, division: Division) -> None:
-        """Move the entries of all lines to the shadows of global memory."""
+        """Move the shadow entries of all 128-byte lines to the shadows of global memory."""
         for lines in self._by_size.values():
             lines.move(division)
 
 
 def _whole(offsets: Offsets, size: int, lanes: Offsets) -> bool:
-    """Return whether accesses of whole warps are to whole lines, each lane to its own element in order."""
+    """Return whether accesses of whole warps are to whole 128-byte lines, each lane to its own element in order."""
     if len(offsets) % LANES:
         return False
     lines = offsets.reshape(-1, _LINE // size)
@@ -105,7 +105,7 @@ def _whole(offsets: Offsets, size: int, lanes: Offsets) -> bool:
 
 
 class Lines:
-    """Last weak accesses of global memory by lines, for elements of one size."""
+    """Last weak accesses to each 128-byte line of global memory, for elements of one size."""
 
     def __init__(self, clocks: WarpClocks, causality: Causality, size: int, element: int) -> None:
         """Start with `size` bytes of global memory without accesses; `element` is the element size in bytes."""
@@ -113,19 +113,19 @@ class Lines:
         self._entering = Reads(causality)
         count = -(-size // _LINE)
         self._element = element
-        self._lane: NDArray[np.uint8] = zeros(count, np.uint8)  # per line: first lane that accesses it, from 1
-        self._number: NDArray[np.int32] = zeros(count, np.int32)  # scratch values of `_differ`, one per line
+        self._lane: NDArray[np.uint8] = zeros(count, np.uint8)  # per 128-byte line: first accessing lane + 1; 0: none
+        self._number: NDArray[np.int32] = zeros(count, np.int32)  # scratch memory of `_differ`, one value per line
         self._write, self._read, self._first = Table(count), Table(count), Table(count)
         self._more_reads = Overflow(count)
         self._written, self._was_read = Pages(size), Pages(size)
 
     def untouched(self, touch: AsyncAccess) -> bool:
-        """Return True if no 1 KiB page that `touch` overlaps has a conflicting line access; False: unknown."""
+        """Return True if no 1 KiB page that `touch` overlaps has a conflicting 128-byte line access; False: unknown."""
         missed = self._written.misses(touch.offsets, touch.size)
         return missed and (not touch.writes or self._was_read.misses(touch.offsets, touch.size))
 
     def enter(self, kind: AccessKind, lines: Offsets, warps: Offsets, lanes: Offsets, pc: int) -> bool:
-        """Check and record accesses to lines; return False, without a record, if they may be a race."""
+        """Check and record accesses to whole 128-byte lines; return False, without a record, if they may be a race."""
         step = self._step(kind, lines, warps, lanes, pc)
         if not self._goes_its_way(step):
             return False
@@ -166,13 +166,13 @@ class Lines:
         return not ((first != 0) & (first != lanes)).any() and bool((self._lane.take(step.at) == lanes).all())
 
     def _differ(self, lines: Offsets) -> bool:
-        """Return whether line numbers are all different: each line keeps the index that is written to it."""
+        """Return whether the numbers in `lines` differ: then no index written to `_number` at a line is overwritten."""
         numbers = np.arange(len(lines), dtype=np.int32)
         self._number[lines] = numbers
         return bool((self._number.take(lines) == numbers).all())
 
     def _comes_behind(self, step: AccessEvent, table: Table) -> bool:
-        """Return whether every access in `table` to the lines of `step` happens before `step`."""
+        """Return whether every access in `table` to the 128-byte lines of `step` happens before `step`."""
         last = table.touched(step.at, step.reach)
         if last is None:
             return True
@@ -185,7 +185,7 @@ class Lines:
     # --- move to the shadow ---------------------------------------------------------------------
 
     def move(self, division: Division) -> None:
-        """Move the entries of all lines to the shadows of global memory, as an entry per lane."""
+        """Move the shadow entries of these 128-byte lines to the shadows of global memory, as one entry per lane."""
         for shadow, at, entries in self._by_lane(division, *self._write.entries()):
             shadow.put_write(at, entries, reach_of(at))
         for shadow, at, entries in self._by_lane(division, *self._read.entries()):

@@ -21,7 +21,7 @@ class MatrixRows:
     """Instructions of a run that access matrix rows, by pc."""
 
     def __init__(self) -> None:
-        """Start without instructions."""
+        """Start without instructions that access matrix rows."""
         self._rows: dict[int, Rows] = {}
         self.next: Rows | None = None
         """Matrix rows that the next accesses read or write; None if they do not access matrix rows."""

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# Number of entries above which only the last access of each lane by each instruction is kept.
+# Number of shadow entries above which an `Overflow` keeps only each lane's last access by each instruction.
 _GATHERED: Final = 1 << 22
-# Number of entries above which new accesses are not recorded (256 MB).
+# Number of shadow entries above which an `Overflow` does not record new accesses (256 MB).
 _MOST: Final = 1 << 23
 _PART: Final = 1 << 20
-"""Approximate number of entries that `find_in_parts` returns together."""
+"""Approximate number of shadow entries that `find_in_parts` yields together."""
 
 
 class Overflow:
@@ -32,19 +32,19 @@ class Overflow:
     def __init__(self, granules: int) -> None:
         """Start without accesses to `granules` shadow granules."""
         self._granules = granules
-        # Shadow shadow granules with valid entries, and those with dropped entries only; allocated with the first
-        # entry.
+        # Per shadow granule: whether it has valid entries, and whether all its entries are dropped. Allocated with the
+        # first entry.
         self._known: NDArray[np.bool_] = np.zeros(0, np.bool_)
         self._dropped: NDArray[np.bool_] = self._known
-        self._at: NDArray[np.int64] = np.zeros(0, np.int64)  # sorted shadow granules
+        self._at: NDArray[np.int64] = np.zeros(0, np.int64)  # shadow granule of each of `_entries`, ascending
         self._entries: NDArray[np.int32] = np.zeros((0, COLUMNS), np.int32)
-        # In execution order: shadow granules, entries, and the number of granules into which each has been split since.
+        # Accesses not yet sorted: shadow granules, shadow entries, number of parts into which each granule was split.
         self._fresh: list[tuple[NDArray[np.int64], NDArray[np.int32], int]] = []
         self._count = 0
         self._thins_at = _GATHERED
 
     def __len__(self) -> int:
-        """Return the number of entries."""
+        """Return the number of recorded accesses (shadow entries)."""
         return self._count
 
     def add(self, at: NDArray[np.int64], entries: NDArray[np.int32]) -> None:
@@ -116,7 +116,7 @@ class Overflow:
             self.drop(at)
 
     def _sort(self) -> None:
-        """Merge new entries into the sorted arrays; entries of a shadow granule stay in execution order."""
+        """Merge newly added entries into the arrays sorted by shadow granule, in execution order for each granule."""
         if not self._fresh:
             return
         fresh = [(at, entries) if parts == 1 else parts_of(at, entries, parts) for at, entries, parts in self._fresh]
@@ -127,7 +127,7 @@ class Overflow:
         self._fresh.clear()
 
     def _purge(self) -> None:
-        """Remove entries that `drop` has marked."""
+        """Remove the entries of shadow granules that `drop` has marked."""
         self._sort()
         stays = ~self._dropped[self._at]
         self._at, self._entries = self._at[stays], self._entries[stays]

@@ -21,7 +21,7 @@ class Pages:
 
     def __init__(self, size: int) -> None:
         """Start with an arena of `size` bytes without accesses."""
-        # the additional last page is never accessed: it ends ranges of pages
+        # One page more than the arena has is never accessed, so that every range of accessed pages ends before it.
         self._touched: NDArray[np.bool_] = np.zeros((size >> PAGE_BITS) + 2, np.bool_)
         self._fresh = True
 

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 # Probabilities that a read may return an older write, and that a store may be inserted before the newest write.
 _LOOKS_BACK: Final = 0.5
 _COMES_LATE: Final = 0.3
-_KEPT: Final = 8  # writes that are kept per location
-_LOCATIONS: Final = 1024  # locations that are kept per state space; the oldest is dropped
+_KEPT: Final = 8  # number of last writes that are kept per memory location
+_LOCATIONS: Final = 1024  # maximum number of recorded memory locations per state space; the oldest is dropped
 _WIDEST: Final = 32  # greatest size of a location in bytes
 _PATIENCE: Final = 8  # number of reads that return older writes, per newest write of a location
 _NOBODYS: Final = np.zeros((0, COLUMNS), np.int32)
@@ -73,15 +73,15 @@ class OlderWrites:
     """
 
     def __init__(self, view: RunView, messages: ReleaseClocks, knows: Knows, seed: int) -> None:
-        """Start without writes; `knows` returns whether any of some lanes knows a write of a location."""
+        """Start without writes; `knows` returns whether one of some lanes is ordered after a write or observed it."""
         self._view, self._messages, self._knows = view, messages, knows
         self._random = np.random.default_rng((seed, 1))
         self._spaces: dict[Space, dict[int, _Location]] = {}
         self._sizes: set[int] = set()
         self._read: dict[int, _PastWrite] = {}  # by offset: older write that the next read returns
-        # by offset: index in coherence order of the next write, if it is not the newest
+        # By offset: index in coherence order of the store that is being executed, if it will not be the newest write.
         self._behind: dict[int, int] = {}
-        self._left: dict[int, ReleaseClock | None] = {}  # by offset: release clocks of such writes
+        self._left: dict[int, ReleaseClock | None] = {}  # by offset: release clocks of the stores in `_behind`
 
     def next_wave(self) -> None:
         """Forget writes to the shared memory of exited CTAs."""
@@ -119,7 +119,7 @@ class OlderWrites:
     def _choices(
         self, space: Space, offsets: Offsets, size: int, likely: float
     ) -> Iterator[tuple[int, _Location, NDArray[np.bool_]]]:
-        """Yield offsets with several writes, each with probability `likely`, and the mask of the accesses to each."""
+        """Yield, with probability `likely` each, offsets with several writes, the location, and its accesses' mask."""
         known = self._spaces.get(space)
         if not known or len(offsets) > CROWD:
             return
@@ -158,7 +158,7 @@ class OlderWrites:
             newest.left = self._messages.left_at(space, offset)
 
     def forget(self, space: Space, offsets: Offsets, size: int) -> None:
-        """Forget locations from the first to the last of `offsets`, which operations write without `keep`."""
+        """Forget the recorded locations from the lowest to the highest of `offsets`, written without calling `keep`."""
         known = self._spaces.get(space)
         if known and len(offsets):
             first, last = int(offsets.min()) - _WIDEST, int(offsets.max()) + size
@@ -198,7 +198,7 @@ class OlderWrites:
                 del location.writes[0]
 
     def last(self, offsets: Offsets) -> Offsets:
-        """Return the offsets whose next writes are the newest in coherence order."""
+        """Return the offsets at which the executed store becomes the newest write in coherence order."""
         return offsets[~np.isin(offsets, np.fromiter(self._behind, np.int64))] if self._behind else offsets
 
     def source(self, space: Space, offset: int) -> NDArray[np.int32] | None:
@@ -210,14 +210,14 @@ class OlderWrites:
         return None if chosen is None else chosen.entries
 
     def done(self) -> None:
-        """Forget the choices for this instruction."""
+        """Forget the older writes, and the places in coherence order, chosen for the executed instruction."""
         self._read.clear()
         self._behind.clear()
         self._left.clear()
 
 
 def _forget(known: dict[int, _Location], offsets: Iterable[int], size: int) -> None:
-    """Forget locations of `size` bytes at some offsets."""
+    """Remove the locations of `size` bytes at `offsets` from `known`, the recorded locations."""
     for offset in offsets:
         location = known.get(offset)
         if location is not None and location.size == size:

@@ -78,10 +78,10 @@ class Readers:
         self._group = group
         self._keeps = keeps
         self._reads = Table(group * granules)
-        self._latest: NDArray[np.int32] = zeros(granules, np.int32)  # no read of a shadow granule is later
+        self._latest: NDArray[np.int32] = zeros(granules, np.int32)  # upper bound of the times of each granule's reads
         self._granule = granule
-        self._pages = Pages(granules * granule)  # pages of granules with reads, in the table or pending
-        self._marked = 0  # number of pending reads that `_pages` includes
+        self._pages = Pages(granules * granule)  # 1 KiB pages with reads, in `_reads` or `_waiting`
+        self._marked = 0  # number of elements of `_waiting` whose pages `_pages` includes
         self._waiting: list[_PendingReads] = []
         self._count = 0
         self._place()
@@ -93,14 +93,14 @@ class Readers:
         self._wait([])
 
     def _place(self) -> None:
-        """Set the first table row of each warp."""
+        """Set, per warp, the index of its first entry in the table `_reads`."""
         self._first = np.arange(len(self._clocks.now)) % self._group * len(self._latest)
 
     def split(self, factor: int) -> None:
         """Split each shadow granule into `factor` granules."""
         self._enter_waiting()
         self._granule //= factor
-        read = np.flatnonzero(self._latest)  # warps read few shadow granules of a large memory
+        read = np.flatnonzero(self._latest)  # faster than all granules: warps read few of a large memory
         at = (np.arange(self._group)[:, None] * len(self._latest) + read).reshape(-1)
         reads = self._reads
         self._reads = Table(self._group * len(self._latest) * factor)
@@ -156,12 +156,12 @@ class Readers:
             self._reads.put(self._places(step.at, step.entries), step.entries)
 
     def _counts(self, rows: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Return, per table row, whether it is a read by a warp of this wave of CTAs."""
+        """Return, per shadow entry in `rows`, whether it is a read by a warp of this wave of CTAs."""
         counts: NDArray[np.bool_] = rows[..., WARP] >= self._clocks.first_warp
         return counts
 
     def _places(self, at: NDArray[np.int64], entries: NDArray[np.int32]) -> NDArray[np.int64]:
-        """Return the table row for each shadow granule `at[i]` and the warp of the shadow entry `entries[i]`."""
+        """Return the index in the table `_reads` for each shadow granule `at[i]` and the warp of entry `entries[i]`."""
         return self._first.take(self._warps(entries)) + at
 
     def _warps(self, entries: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -172,9 +172,9 @@ class Readers:
     def _put(
         self, at: NDArray[np.int64], entries: NDArray[np.int32]
     ) -> tuple[NDArray[np.int64] | None, NDArray[np.int32]]:
-        """Write reads to the table, merging the lanes of a warp that read one shadow granule.
+        """Write reads to the table `_reads`, merging the lanes of a warp that read one shadow granule.
 
-        Returns the indices of the reads that remain (None: all), and their shadow entries.
+        Returns the indices of the reads that remain after merging (None: all), and their shadow entries.
         """
         places = self._places(at, entries)
         self._reads.put(places, entries)
@@ -186,7 +186,7 @@ class Readers:
         return some, entries
 
     def _put_off(self, reads: _PendingReads) -> None:
-        """Append reads to the pending reads, which are not yet in the table."""
+        """Append `reads` to `_waiting`, the reads that are not yet in the table `_reads`."""
         self._waiting.append(reads)
         self._count += len(reads.at)
         if self._count > _WAITING:
@@ -206,11 +206,11 @@ class Readers:
         return bool((entries[:, TIME] > groups.take(self._warps(entries) // self._group)).any())
 
     def _wait(self, reads: list[_PendingReads]) -> None:
-        """Set the pending reads."""
+        """Replace `_waiting`, the reads that are not yet in the table `_reads`, by `reads`."""
         self._waiting, self._count, self._marked = reads, sum(len(each.at) for each in reads), 0
 
     def _enter_waiting(self) -> None:
-        """Write the pending reads to the table."""
+        """Move the reads in `_waiting` to the table `_reads`, except reads that are ordered before all warps."""
         if self._waiting:
             self._forget_settled()
             for each in self._waiting:
@@ -276,7 +276,7 @@ class Readers:
 
     def _known(self, rows: Offsets, first: Offsets) -> NDArray[np.int32]:
         """Return the clock components of the `group` warps from warp `first[i]` on, of each row, `[n, group]`."""
-        head = np.flatnonzero(np.diff(rows, prepend=-1))  # accesses are sorted by warp
+        head = np.flatnonzero(np.diff(rows, prepend=-1))  # starts of runs of equal `rows`: accesses are sorted by warp
         known = self._clocks.known[rows[head, None], first[head, None] + np.arange(self._group)]
         repeated: NDArray[np.int32] = known.repeat(np.diff(head, append=len(rows)), axis=0)
         return repeated

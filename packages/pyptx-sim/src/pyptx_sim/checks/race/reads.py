@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Reads:
-    """Records reads of shadow granules: the last read, an earlier read that is unordered with it, and an overflow."""
+    """Records reads of shadow granules: the last read, an earlier unordered read, and others in an `Overflow`."""
 
     def __init__(self, causality: Causality) -> None:
         """Record reads that are ordered by `causality`."""
@@ -41,7 +41,7 @@ class Reads:
             table.put(step.at, step.entries, step.reach)
         if last is not None:
             self._keep_first(first, more, step, last, winner)
-        # reads by other warps in `step` than the warp whose entry is in the table
+        # `table` has one entry per granule; reads of the granule by other warps of `step` go to the overflow `more`.
         if winner is not None:
             lost = np.flatnonzero(winner[:, WARP] != step.entries[:, WARP])
             more.add(step.at[lost], step.entries[lost])
@@ -68,8 +68,8 @@ class Reads:
     ) -> None:
         """Keep the `last` reads that do not happen before the reads of `step`, in `table` or in `more`.
 
-        If several warps of `step` read a shadow granule, only the warp whose entry `winner` is in the main table is
-        compared.
+        If several warps of `step` read a shadow granule, only the warp whose entry `winner` is in the table of
+        last reads is compared.
         """
         new, mixed = step.entries, self._mixed(step)
         other = (last[:, WARP] != new[:, WARP]) | (last[:, MASK] & ~new[:, MASK] != 0)

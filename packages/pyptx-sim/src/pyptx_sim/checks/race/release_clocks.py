@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from pyptx_sim.observer import Masks, Offsets, Order, Space
 
 _SCOPES: Final = {"cta": 0, "cluster": 1}
-WIDEST: Final = 2  # .gpu and .sys: all warps of a launch
+WIDEST: Final = 2  # level of the scopes .gpu and .sys, which include all warps of a launch
 
 Message: TypeAlias = "Mapping[tuple[int, int], Clock]"
 """Release clock: vector clocks by scope level and by the CTA slot of the releasing thread."""
-_EARLIER: Final = -1  # CTA key for releases in earlier waves of CTAs
-_MANY: Final = -2  # CTA key for joint releases of more than `_BLOCKS` CTAs
+_EARLIER: Final = -1  # replaces the CTA slot in keys of release clocks from earlier waves of CTAs
+_MANY: Final = -2  # replaces the CTA slot in keys of release clocks that join more than `_BLOCKS` CTAs
 # If an instruction accesses more than `CROWD` locations, the lanes of a warp release and acquire together: clocks per
 # lane would take too long. A release clock distinguishes at most `_BLOCKS` CTAs. Both can hide a race but never invent
 # one.
@@ -64,7 +64,7 @@ class ReleaseClocks:
         """Start without release clocks."""
         self._clocks = clocks
         self._cta = cta
-        self._blocks = (1, max(cluster // cta, 1))  # number of CTAs in a scope, by level below WIDEST
+        self._blocks = (1, max(cluster // cta, 1))  # number of CTAs in the scopes `cta` and `cluster`
         self._fenced: dict[int, dict[int, Snapshots]] = {}  # clocks at fences, by scope level and warp
         # clocks at releases: by warp, lane, state space and offset, then by scope level
         self._released: dict[tuple[int, int, Space, int], dict[int, Clock]] = {}
@@ -76,7 +76,7 @@ class ReleaseClocks:
 
     def next_wave(self) -> None:
         """Start the next wave of CTAs; release clocks in memory stay, without their `cta` and `cluster` scope parts."""
-        # many locations share a message: the old message and its replacement, by id of the old one
+        # Many locations share a release clock (`Message`): the old clock and its replacement, by `id` of the old clock.
         again: dict[int, tuple[Message, Message]] = {}
         for left in self._left.values():
             for location, kept in tuple(left.items()):
@@ -316,7 +316,7 @@ class ReleaseClocks:
                 del taken[place]
 
     def _learn(self, warp: int, mask: NDArray[np.bool_], level: int, message: Message) -> bool:
-        """Acquire the parts of a release clock whose scopes include both threads; return whether no part remains."""
+        """Acquire the vector clocks in `message` whose scopes include both threads; return whether no clock remains."""
         whole, block = True, warp // self._cta
         for (wide, other), known in message.items():
             if not self._holds(min(wide, level), other, block):
@@ -338,7 +338,7 @@ def _one(lane: int) -> NDArray[np.bool_]:
 
 
 def _joined(one: Message, other: Message) -> Message:
-    """Return the elementwise maximum of two release clocks; more than `_BLOCKS` CTAs are joined to one key."""
+    """Return the elementwise maximum of two release clocks; over `_BLOCKS` keys are joined to one per scope level."""
     if not one or not other or one is other:
         return one or other
     joined = dict(one)
@@ -355,7 +355,7 @@ def _joined(one: Message, other: Message) -> Message:
 
 
 def _later(one: Clock, other: Clock) -> Clock:
-    """Return the elementwise maximum of two vector clocks; the later one may have more columns."""
+    """Return the elementwise maximum of two vector clocks; one may have more columns than the other."""
     longer, shorter = (one, other) if len(one) >= len(other) else (other, one)
     if (longer[: len(shorter)] >= shorter).all():
         return longer

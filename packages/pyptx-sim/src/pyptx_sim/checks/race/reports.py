@@ -32,7 +32,7 @@ _EARLIER: Final = {
 }
 _KINDS: Final = {"write": "write", "read": "read", "strong-read": "read", "atomic": "atomic update"}
 
-# By rule, and by whether the racing threads are in different CTAs.
+# Help text for a race, by rule and by whether the racing threads are in different CTAs.
 _HELP: Final = {
     ("shared-race", True): "synchronize the CTAs: barrier.cluster.arrive and .wait (cluster.sync()), or "
     "mbarrier.arrive.release.cluster and mbarrier.try_wait.acquire.cluster",
@@ -91,7 +91,7 @@ class Reports:
     """Composes findings of data races and reports them to a run."""
 
     def __init__(self, view: RunView, why: Callable[[Racer, Racer, int], str]) -> None:
-        """Report to `view`. `why(me, other, row)` returns the reason why two threads are not ordered, for a note.
+        """Report to `view`. `why(me, other, row)` returns why two threads are not ordered, as text for a finding.
 
         `row` is the vector clock of `me`, the thread with the later access.
         """

@@ -30,12 +30,12 @@ class Retired:
         """Add two columns: the warp number below which all warps are ordered, and operations without a release."""
         self._clocks = clocks
         self._below, self._untold = clocks.columns(1), clocks.columns(1)
-        self._of_agents: dict[int, int] = {}  # of the ended wave: clock column of a queue, and its persistent column
-        # operation queues of the ended wave that are in release clocks but get no column, because there are `MOST`
+        self._of_agents: dict[int, int] = {}  # by a queue's clock column in the ended wave: its persistent column
+        # The ended wave's operation queues that are in release clocks but get no persistent column: `MOST` is reached.
         self._forgotten: set[int] = set()
         # clock column of a single lane, by persistent column of its operation queue and lane number
         self._of_lanes_of: dict[tuple[int, int], int] = {}
-        self._of_warps: NDArray[np.int64] = np.zeros(0, np.int64)  # column by warp number through all waves; 0: none
+        self._of_warps: NDArray[np.int64] = np.zeros(0, np.int64)  # clock column by warp, through all waves; 0: none
         self._of_lanes: dict[tuple[int, int], int] = {}
         self._all: list[int] = [self._below]
 
@@ -59,7 +59,7 @@ class Retired:
         else:
             at = self._columns(first + warps)
             places = [self._column(warp, lane) for warp, lane, _ in lanes]
-            kept = np.zeros(self._clocks.known.shape[1], np.int32)  # `_columns` and `_column` may have added columns
+            kept = np.zeros(self._clocks.known.shape[1], np.int32)  # `_columns`, `_column` may have added clock columns
             kept[at] = times[warps]
             kept[places] = known[[column for _, _, column in lanes]]
         old = np.array(self._all, np.int64)
@@ -99,7 +99,7 @@ class Retired:
                 self._forgotten.add(agent)
 
     def over(self, rows: Offsets, agents: NDArray[np.int64], lanes: Offsets, clocks: Clock) -> NDArray[np.bool_]:
-        """Return, per operation of an earlier wave, whether clock `rows[i]` contains it by the column of its lane."""
+        """Return, per operation of an earlier wave, whether vector clock `rows[i]` contains it in its lane's column."""
         over = np.zeros(len(rows), np.bool_)
         for entry in np.flatnonzero(np.isin(agents, list({agent for agent, _ in self._of_lanes_of}))).tolist():
             own = self._of_lanes_of.get((int(agents[entry]), int(lanes[entry])))

@@ -56,7 +56,7 @@ class Shadow:
     _written: Pages = field(init=False)
 
     def __post_init__(self) -> None:
-        """Create the empty tables."""
+        """Create tables without accesses for all shadow granules of the arena."""
         count = -(-self.arena_bytes // self.granule)
         self.write, self.covered, self.cached = Table(count), Table(count), Table(count)
         self.read, self.first = Table(count), Table(count)
@@ -129,7 +129,7 @@ class Shadow:
         return _entries_of(at, (self.poll, self.first_poll), self.more_polls)
 
     def move(self, pages: NDArray[np.int64], other: Shadow) -> None:
-        """Move the shadow entries of some pages to a shadow with narrower granules; these stay marked as written."""
+        """Move the shadow entries of `pages` to the narrower granules of `other`; the pages stay marked as written."""
         count, factor = PAGE // self.granule, self.granule // other.granule
         at = (pages[:, None] * count + np.arange(count)).reshape(-1)
         at = at[at < len(self.atomic)]

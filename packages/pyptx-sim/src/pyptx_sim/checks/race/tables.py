@@ -12,19 +12,19 @@ from pyptx_sim.checks.race.sparse import zeros
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-NOBODY = 0  # 0, so that new tables are zeros, which use no memory until written
-WIDEST_ACCESS = 16  # bytes; a wider access covers several shadow granules
+NOBODY = 0  # `WARP` of an empty shadow entry; 0, since arrays of zeros use no memory until they are written
+WIDEST_ACCESS = 16  # bytes of the widest shadow granule; wider accesses cover several granules
 
 # Columns of a shadow entry.
-WARP: Final = 0  # warp number through all waves of CTAs from 1, or NOBODY
-MASK: Final = 1  # lanes of the warp: bit i for lane i
-TIME: Final = 2  # time of the warp
+WARP: Final = 0  # column: number of the accessing warp, from 1, through all waves of CTAs; NOBODY: no access
+MASK: Final = 1  # column: accessing lanes of the warp, bit i for lane i
+TIME: Final = 2  # column: the warp's time (`WarpClocks.now`) at the access
 PC: Final = 3
 COLUMNS: Final = 4
 
 # When shadow granules are split, more entries than these are not copied, because most are never read again.
 _SPLIT_AT_ONCE: Final = 1 << 16
-# Up to this number of rows, `clear` writes zeros; above, new zero pages are faster.
+# Up to this number of shadow entries, `clear` writes zeros; above, a new array of zeros is faster.
 _CLEARED: Final = 1 << 15
 
 
@@ -50,15 +50,15 @@ class Table:
     def __init__(self, granules: int) -> None:
         """Start with `granules` shadow granules without accesses."""
         self._granules = granules
-        self._made: NDArray[np.complex128] | None = None  # allocated at the first use, as many tables stay empty
+        self._made: NDArray[np.complex128] | None = None  # entries; allocated at first use, as many tables stay empty
         self._low, self._high = granules, -1
-        self._wider: tuple[int, Table] | None = None  # number of granules per wide granule, and the wide table
-        self.latest = 0  # latest time of an entry
+        self._wider: tuple[int, Table] | None = None  # after a split: granules per wide granule, and the wider table
+        self.latest = 0  # greatest `TIME` of all entries so far
 
     def clear(self) -> None:
         """Forget all accesses."""
         if self._made is not None and self._wider is None and self._high - self._low < _CLEARED:
-            self._made[self._low : self._high + 1] = 0  # faster than new pages
+            self._made[self._low : self._high + 1] = 0  # clearing a short range is faster than a new array of zeros
         else:
             self._made = None
         self._wider = None
@@ -82,7 +82,7 @@ class Table:
         owners: NDArray[np.int64],
         reach: Reach | None = None,
     ) -> None:
-        """Set the entry of shadow granule `at[i]` to entry `owners[i]`; `reach` are bounds of `at`."""
+        """Set the entry of shadow granule `at[i]` to `entries[owners[i]]`; `reach` are bounds of `at`."""
         rows = entries.view(np.complex128)[:, 0]
         self._rows[at] = rows[0] if len(rows) == 1 else rows.take(owners)
         self._extend(reach or reach_of(at))
@@ -115,7 +115,7 @@ class Table:
         return rows if rows[:, WARP].any() else None
 
     def put(self, at: NDArray[np.int64], entries: NDArray[np.int32], reach: Reach | None = None) -> None:
-        """Set the entries of shadow granules `at`, in the bounds `reach`; the last one of a repeated granule wins."""
+        """Set the entries of shadow granules `at` (bounds: `reach`); a repeated granule gets its last entry."""
         self._rows[at] = entries.view(np.complex128)[:, 0]
         self._extend(reach or reach_of(at))
         self.latest = max(self.latest, int(entries[:, TIME].max(initial=0)))
@@ -132,7 +132,7 @@ class Table:
         return touched + self._low, rows[touched]
 
     def split(self, factor: int) -> None:
-        """Split each shadow granule into `factor` granules, all with its entry."""
+        """Split each shadow granule into `factor` granules, each with the entry of the split granule."""
         at, rows = self.entries()
         wider, reach = copy(self), (self._low * factor, self._high * factor + factor - 1)
         self._granules *= factor

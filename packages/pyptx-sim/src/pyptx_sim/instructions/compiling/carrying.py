@@ -81,7 +81,7 @@ class Carried:
 
 
 def unchanged(_values: Sequence[Array], bits: Sequence[Array | None], _mask: Mask) -> Sequence[Array]:
-    """Propagate the undefined bits of each source to the result with the same index: a `Spread` for `carrying`."""
+    """Propagate the undefined bits of each source to the result with the same index; for the `spread` of `carrying`."""
     return [_NONE if each is None else each for each in bits]
 
 
@@ -140,7 +140,7 @@ def unspecified(
     def run(wave: Wave, lanes: Lanes) -> None:
         where = cause.where(*[read(wave, lanes) for read in readers]) & lanes.full_mask
         found = undefined_in(wave, lanes, sources) if where.any() else None
-        if found is not None:  # bits that are undefined because of a source keep the source's origin
+        if found is not None:  # results with an undefined source get the source's origin, not `cause`
             where &= ~np.logical_or.reduce([each != 0 for each in found[0] if each is not None])
         step(wave, lanes)
         for each in results if where.any() else ():

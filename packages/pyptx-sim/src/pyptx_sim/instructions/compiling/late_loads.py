@@ -99,7 +99,7 @@ class LateLoads:
         self._waiting.append(_DelayedLoad(pc, use, load, lanes, *lanes.by_warp(), lines))
 
     def settle(self, use: _DelayedUse, lanes: Lanes) -> None:
-        """Perform delayed loads that must precede the next instruction of `lanes` and, at random, other loads."""
+        """Perform delayed loads that must precede the next instruction of `lanes`, and random other delayed loads."""
         if not self._waiting:
             return
         some = use.lanes(self._wave, lanes)
@@ -130,7 +130,7 @@ class LateLoads:
 
 
 def _comes_first(waiting: _DelayedLoad, use: _DelayedUse, lines: Lines | None) -> bool:
-    """Return whether a delayed load must precede an instruction of its thread that accesses `lines`."""
+    """Return whether a delayed load must precede an instruction of its thread that accesses the 32-byte `lines`."""
     load = waiting.use
     if use.orders or not load.written.isdisjoint(use.touched) or not load.touched.isdisjoint(use.written):
         return True

@@ -99,7 +99,7 @@ def _carried(
     """Return the registers that carry values between iterations; None if every iteration writes one of them."""
     entry = blocks[0]
     carried: _Registers = {}
-    written: dict[int, frozenset[int]] = {}  # registers written on every path from the entry to the end of a block
+    written: dict[int, frozenset[int]] = {}  # registers written on every path to a block's end
     for index in blocks:
         before = [written[each] for each in blocks if each in written and index in successors[each]]
         known = frozenset[int]() if index == entry else frozenset.intersection(*before)

@@ -114,7 +114,7 @@ def _of_own_block(find: Target) -> Target:
 
     def own(wave: Wave, lanes: Lanes) -> Iterator[tuple[SpaceMemory, Lanes, IntArray]]:
         found = find(wave, lanes)
-        return found if wave.rank_base.size == 1 else _checked(wave, found)  # every cluster has one CTA
+        return found if wave.rank_base.size == 1 else _checked(wave, found)  # size 1: one CTA per cluster
 
     return own
 
@@ -335,7 +335,7 @@ def compile_mapa(operands: Operands) -> Action:
     )
 
     def step(wave: Wave, lanes: Lanes) -> None:
-        ranks = (read_rank(wave, lanes) & np.uint32(_RANKS)).astype(dtype)  # ptxas inserts the rank's low byte
+        ranks = (read_rank(wave, lanes) & np.uint32(_RANKS)).astype(dtype)  # ptxas uses only the low byte of the rank
         write(wave, lanes, (read(wave, lanes) & keep) | (ranks << shift))
 
     return step

@@ -33,7 +33,10 @@ def compile_fill(operands: Operands) -> Action:
             if some is None or not size:
                 continue
             if size % _WORD:
-                message, help = f"invalid st.bulk size {size}: must be a multiple of {_WORD} bytes", "round up the size"
+                message, help = (
+                    f"invalid st.bulk size {size}: must be a multiple of {_WORD} bytes",
+                    "round up the size operand of st.bulk",
+                )
                 wave.mbarriers.misuse("misaligned", message, wave.pc, help)
                 continue
             spots = locate(wave, some, find, Access("write", size, alignment=_WORD), "shared")

@@ -42,7 +42,7 @@ def _refuse_newer(operands: Operands) -> None:
     if word:
         raise MissingSemantics(
             f"no simulator semantics for mbarrier with .{word}",
-            help="use the forms without layout and phase type",
+            help="use the mbarrier opcode without the modifiers .layout and .phase_type",
         )
 
 
@@ -210,7 +210,7 @@ class _Waiting:
         With delayed completion, the first unsuccessful test of a wait returns false, as the manual permits.
         """
         done = lanes.full_mask.copy()
-        parked: dict[int, int] = {}  # by warp that will park: the mbarrier (its offset) that the warp waits for
+        parked: dict[int, int] = {}  # key: a warp to suspend (park); value: offset of the mbarrier that it waits for
         splits = wave.splits
         giving_up = set(splits.warp[group.ids[splits.key[group.ids] == GIVES_UP]].tolist())
         first_asked = wave.mbarriers.first_asked if wave.machine.delay_async else _never

@@ -94,7 +94,7 @@ class ExecutionContext(MemoryAccesses):
         tell_waited(self.wave, kind, *self._lanes.by_warp())
 
     def finish(self, completes: Callable[[object], Masks | None]) -> None:
-        """Complete outstanding operations: `completes` returns a mask over an item's operations (None: empty)."""
+        """Complete the outstanding operations that `completes` selects with a mask per item (None: no operation)."""
         self.wave.engine.complete_some(completes)
 
     def arrive_on_completion(self, kind: GroupKind, barrier: Target, peers: Reader | None = None) -> None:

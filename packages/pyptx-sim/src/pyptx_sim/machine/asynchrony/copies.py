@@ -43,7 +43,8 @@ class Copies(AsyncIssue):
     def undefined(self) -> NDArray[np.uint8] | None:
         """Return the undefined bits of the copied bytes, `[threads, size]`; None if there are none."""
         arena, used = self.wave.memories["global"].arena, self.used
-        sources = self.sources if used is None else np.where(used > 0, self.sources, 0)  # used == 0: nothing is read
+        # A copy with 0 used bytes reads nothing: its source address may be invalid.
+        sources = self.sources if used is None else np.where(used > 0, self.sources, 0)
         bits = arena.undefined_elements(sources // self.size, bits_dtype(self.size))
         if bits is None or used is None:
             return bits

@@ -4,7 +4,7 @@ An item (operations of one instruction) belongs to the issuing threads and to it
 the threads, or an mbarrier. Data moves when an item completes, not when it is issued. The schedule determines the time
 of completion:
 
-- ordered (default): before the scheduler chooses the next block, in the order of issue;
+- ordered (default): before the scheduler chooses the next basic block, in the order of issue;
 - random (any seed but 0): some of the items at each scheduling step;
 - late (`delay_async`): only when a thread waits for the item, or no warp can continue.
 
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 Timing: TypeAlias = Literal["ordered", "random", "late"]
 
-# Random schedule: probability that operations of an item complete at a scheduling step, and that then all of them do.
+# Random schedule: probability that operations of an item (operations of one instruction) complete at a scheduling step
+# (_LANDS), and that then all operations of the item complete (_WHOLE).
 _LANDS = 0.3
 _WHOLE = 0.7
 
@@ -100,7 +101,7 @@ class Engine:
         self._hear.append(hear)
 
     def issue(self, item: Item) -> int:
-        """Add an issued item to the outstanding ones; assign its `item_id` and return it."""
+        """Add `item`, operations that are issued now, to the outstanding ones; assign and return its `item_id`."""
         self._items.append(item)
         self.busy = True
         self._issued += 1

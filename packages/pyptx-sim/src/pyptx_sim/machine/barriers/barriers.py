@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # Number of named barriers of each CTA.
 PER_CTA = 16
-# Events denote a barrier by a negative number: -(_NAMED + key); the numbers of cluster barriers are higher.
+# Events denote a named barrier by -(_NAMED + CTA slot * PER_CTA + barrier number), cluster barriers by higher numbers.
 _NAMED = 1 << 30
 
 
@@ -44,12 +44,12 @@ class Barriers:
 
     def __init__(self, ctas: int) -> None:
         """Start without arrivals at any barrier."""
-        self._need = np.zeros(ctas * PER_CTA, np.int64)  # by key: thread count; 0: all live warps of the CTA
-        self._need_at: dict[int, tuple[int, int]] = {}  # by key: thread count, pc of the phase's first arrival
-        self._rounds = np.zeros(ctas * PER_CTA, np.int64)  # number of completed phases by key
-        self._came: dict[int, IntArray] = {}  # by key: bar.arrive count of each lane, `[warps, 32]`
-        self._came_apart = False  # whether a warp has ever arrived without all of its live lanes
-        self.reductions: dict[int, Reduction] = {}  # by pc of the barrier instruction
+        self._need = np.zeros(ctas * PER_CTA, np.int64)  # per named barrier and CTA: thread count; 0: all live warps
+        self._need_at: dict[int, tuple[int, int]] = {}  # per named barrier and CTA: thread count, pc of first arrival
+        self._rounds = np.zeros(ctas * PER_CTA, np.int64)  # per named barrier and CTA: number of completed phases
+        self._came: dict[int, IntArray] = {}  # per named barrier and CTA: bar.arrive count of each lane, `[warps, 32]`
+        self._came_apart = False  # whether a warp has ever executed bar.arrive without all its live lanes
+        self.reductions: dict[int, Reduction] = {}  # writer of the result of each barrier.red, by its pc
         self._wave: Wave
 
     def attach(self, wave: Wave) -> None:

@@ -68,10 +68,10 @@ class Mbarriers:
         self._objects: dict[int, Mbarrier] = {}
         self.parked = 0
         self.waits: dict[int, Wait] = {}
-        self.fresh: dict[int, tuple[int, int] | None] = {}  # by warp: (offset, pc) of a wait before phase 0 completed
+        self.fresh: dict[int, tuple[int, int] | None] = {}  # by warp: last mbarrier wait (offset, pc) if in phase 0
         self.executed: set[int] = set()  # pcs of instructions that have signaled any mbarrier
         self.in_vain = 0
-        self._asked: set[tuple[int, int, int]] = set()  # (warp, mbarrier offset, phase) of all tests so far
+        self._asked: set[tuple[int, int, int]] = set()  # (warp, mbarrier offset, phase) of each phase tested so far
         self._wave: Wave
 
     def attach(self, wave: Wave) -> None:

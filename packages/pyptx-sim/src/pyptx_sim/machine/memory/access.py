@@ -44,7 +44,7 @@ class LaneOffsets:
     columns: IntArray | None = None
 
     def pick(self, values: Array) -> Array:
-        """Return the entries of a `[rows|1, 32|1]` array for the lanes that have an offset here."""
+        """Return the elements of a `[rows|1, 32|1]` array for the lanes that have an arena offset in this object."""
         if self.positions is None or self.columns is None:
             return values
         return pick(values, self.positions, self.columns)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Mask
 
 
-_SIZES: Final = (1, 2, 4, 8, 16)  # element sizes in bytes
+_SIZES: Final = (1, 2, 4, 8, 16)  # element sizes in bytes that `_wrapped` tries for a negative array index
 _NEAR: Final = 64  # most elements before an array that count as a negative index into it
 
 

@@ -86,7 +86,7 @@ class Frames:
         return number
 
     def __getitem__(self, number: int) -> Frame:
-        """Return a frame by its number; the entry's frame is not stored."""
+        """Return a frame by its number; the kernel entry's frame is not stored."""
         return self._frames[number]
 
     def leave(self, number: int, lanes: int) -> None:

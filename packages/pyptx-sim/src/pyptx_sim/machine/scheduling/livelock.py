@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Array, Mask
 
-# The search starts after _PATIENCE scheduler steps without a completed barrier or an exit, or after _DISAPPOINTMENTS
-# times that all warps waited at mbarriers without progress. _SPACING: minimum number of steps between two snapshots.
+# The search for a repeated machine state starts after _PATIENCE scheduler steps without a completed barrier or an exit,
+# or after _DISAPPOINTMENTS times that all warps waited at mbarriers without progress. _SPACING: minimum number of steps
+# between two snapshots.
 _PATIENCE = 1024
 _DISAPPOINTMENTS = 3
 _SPACING = 64
@@ -44,7 +45,7 @@ class Watch:
     )
 
     def __init__(self) -> None:
-        """Start without a snapshot."""
+        """Start without a snapshot of a wave."""
         self._registers: list[Array | None] | None = None
         self._slots: Collection[int] = ()
         self._splits: tuple[Array, ...] = ()

@@ -28,8 +28,8 @@ _IMPATIENT = 0.1
 # Probability that a random schedule switches warps although the running warps could continue: 1 at first, so that short
 # programs show every interleaving. It halves every _EAGER switches, down to _PREEMPTING, which long kernels can afford.
 _EAGER, _PREEMPTING = 12, 1 / 64
-# Initial preference of a random schedule for running one warp alone over several warps at the same block together: an
-# exponent that reduces the share of warps that run.
+# Initial preference of a random schedule for running one warp alone over several warps at the same basic block
+# together: an exponent that reduces the share of warps that run.
 _BY_ITSELF = 3
 # Initial probability that some lanes of the chosen warps run before the others (independent thread scheduling).
 _DIVERGING = 0.25
@@ -97,7 +97,7 @@ class Scheduler:
         """Return whether other warp splits may have to run before `group` continues with `block`."""
         gate = block.gate
         if block.converges or (gate and (self._wave.splits.diverged or self._name_others(gate, group.lanes))):
-            return True  # `pick` makes lanes wait before the block
+            return True  # so that `pick` runs: lanes may have to wait before `block`
         return (not group.whole and not block.resumes) or (self._random is not None and self._preempts(self._random))
 
     def _preempts(self, random: np.random.Generator) -> bool:
@@ -300,7 +300,7 @@ class Scheduler:
             here = meeting[splits.warp[waiting[meeting]] == warp]
             masks, named = splits.mask[waiting[here]], self._named[warp]
             there = masks.any(axis=0)
-            together = ballot((named[:, None] == named) & there)[:, 0]  # for each lane: present lanes as bits
+            together = ballot((named[:, None] == named) & there)[:, 0]  # per lane: present lanes with its membermask
             present[here] = together
             whole = there & ((named & ballot(self._wave.live[[warp]])[0] & ~together) == 0)
             self._report_rendezvous(warp, masks, named, whole, int(splits.site[waiting[here[0]]]))

@@ -23,12 +23,12 @@ class State(IntEnum):
     """Execution state of a warp split."""
 
     READY = 0
-    BARRIER = 1  # waits at a CTA barrier
-    GATE = 2  # waits for other lanes of its warp (`Gate`)
-    DEAD = 3  # has exited, or was merged into another split
-    MBARRIER = 4  # is suspended in an mbarrier wait, which may return false
-    WARPGROUP = 5  # waits for the other warps of its warpgroup
-    STALLED = 6  # waits for a condition of an extension; `key` identifies the condition
+    BARRIER = 1  # the warp split waits at a CTA barrier
+    GATE = 2  # the warp split waits for other lanes of its warp (`Gate`)
+    DEAD = 3  # the warp split has exited, or was merged into another split
+    MBARRIER = 4  # the warp split is suspended in an mbarrier wait, which may return false
+    WARPGROUP = 5  # the warp split waits for the other warps of its warpgroup
+    STALLED = 6  # the warp split waits for a condition of an extension; its `key` identifies the condition
 
 
 _FIELDS = ("warp", "block", "mask", "state", "frame", "key", "site", "value", "last_run", "parked")
@@ -130,7 +130,7 @@ class WarpSplits:
     def _keep(self, ids: IntArray) -> None:
         """Remove all warp splits except `ids`, which are in order of their warps."""
         if len(ids) == len(self.warp) and bool((ids[1:] > ids[:-1]).all()):
-            return  # all splits are kept, in the same order
+            return  # `ids` are all warp splits, in their present order
         for name in _FIELDS:
             setattr(self, name, getattr(self, name)[ids])
         self.diverged = bool((self.warp[1:] == self.warp[:-1]).any())

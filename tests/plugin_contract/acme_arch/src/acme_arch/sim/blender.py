@@ -110,12 +110,12 @@ def _blend(operands: Operands) -> Action:
 
 
 def lines_at(turn: ExecutionContext, lines: list[Reader]) -> list[NDArray[np.int64]] | None:
-    """Return, per thread, the offsets of the line that is written (first) and of the lines read; None if invalid."""
+    """Return, per thread, vault offsets of the line to write (first) and of the lines to read; None if invalid."""
     found: list[NDArray[np.int64]] = []
     for line in lines:
         located = turn.located(VAULT, turn.read(line), LINE)
         if located is None or len(located[1]) < len(turn.threads[0]):
-            return None  # the read has reported the invalid access
+            return None  # `turn.located` has reported the invalid address
         found.append(located[1])
     for at in found[1:]:
         turn.need(VAULT, at, LINE)

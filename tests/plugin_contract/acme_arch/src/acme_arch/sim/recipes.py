@@ -35,7 +35,7 @@ RULES = (
 
 @dataclass(slots=True, kw_only=True)
 class Shuffles(AsyncIssue):
-    """Outstanding permutations: offsets of the destination, source and recipe lines, in bytes."""
+    """Outstanding permutations: byte offsets of the destination, source and recipe lines in the vaults."""
 
     d: NDArray[np.int64]
     a: NDArray[np.int64]
