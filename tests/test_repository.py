@@ -39,6 +39,7 @@ FRONT_DOORS_WITH_LOGIC: dict[str, str] = {
     "packages/pyptx-sim/src/pyptx_sim/__init__.py": "loading the plugin of the package must not load NumPy",
     "packages/pyptx-ir/src/pyptx_ir/isa/__init__.py": "importing pyptx must not load the table of targets",
     "packages/pyptx-sim/src/pyptx_sim/extension/__init__.py": "an error for a former name states the present one",
+    "packages/pyptx-ir/src/pyptx_ir/syntax/style/__init__.py": "an error for a former name states the present one",
     "packages/pyptx-ir/src/pyptx_ir/syntax/__init__.py": "writing PTX must not load the parser",
     "packages/pyptx-jax/src/pyptx_jax/__init__.py": "loading the plugin of the package must not load jax",
     "packages/pyptx-torch/src/pyptx_torch/__init__.py": "loading the plugin of the package must not load torch",

@@ -83,9 +83,9 @@ def test_every_word_that_can_follow_is_offered_and_no_other(server: LanguageServ
         (
             3,
             "try_wait",
-            ("until a phase of an mbarrier completes", "mbarrier.try_wait", "(PTX 7.8, sm_90 or later)"),
+            ("Wait a limited time for a phase of an mbarrier", "mbarrier.try_wait", "(PTX 7.8, sm_90 or later)"),
         ),
-        (3, "b64(", ("until a phase of an mbarrier completes", "[addr], parity", "(PTX 7.8, sm_90 or later)")),
+        (3, "b64(", ("Wait a limited time for a phase of an mbarrier", "[addr], parity", "(PTX 7.8, sm_90 or later)")),
         (4, "sync", ("the lanes of a warp in a membermask.", "`shfl.sync.mode.b32 d{|p}, a, b, c, membermask`")),
         (4, "b32(", ("the lanes of a warp in a membermask.", "`shfl.sync.mode.b32 d{|p}, a, b, c, membermask`")),
     ],

@@ -153,7 +153,7 @@ def test_an_advisory_on_products_is_shown_at_its_line_with_a_remedy(
 
 def test_the_line_that_touches_accumulators_too_early_is_named() -> None:
     told = advised(built(touches_early), "is injected")
-    assert SOURCE[told.lineno - 1].endswith("# too early")
+    assert SOURCE[told.lineno - 1].endswith("# reads the accumulator before wgmma.wait_group")
 
 
 def test_products_in_order_are_no_subject_of_advice() -> None:

@@ -346,7 +346,7 @@ class Observer:
         """Observe `fence.mbarrier_init`."""
 
     def work_fence(self, kinds: tuple[GroupKind, ...], warps: Offsets, masks: Masks, *, before: bool) -> None:
-        """Observe a fence (`tcgen05.fence`) of only the operations of `kinds`, `before` or after a synchronization."""
+        """Observe a fence of only the asynchronous operations of `kinds`, `before` or after a synchronization."""
 
     def proxy_fence(self, proxy: Proxy, warps: Offsets, masks: Masks, spaces: tuple[Space, ...]) -> None:
         """Observe a proxy fence between the generic proxy and `proxy`."""

@@ -86,5 +86,5 @@ def test_a_line_is_read_as_it_is_spelt() -> None:
         (0, 1, 1),
         (1, 0, 0),
     ]
-    with pytest.raises(ValueError, match="no operation"):
+    with pytest.raises(ValueError, match="unknown operation of a litmus program"):
         program("ld.acquire x")

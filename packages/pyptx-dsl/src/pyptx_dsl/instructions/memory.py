@@ -207,8 +207,8 @@ def prefetch(
 ) -> None:
     """Emit `prefetch{.space}.level [addr];`; `level` is L1 or L2, `space` is global, local or generic (None).
 
-    With `evict` (`evict_last`, `evict_normal`) emit `prefetch.global.L2::evict [addr];`. `level="tensormap"`
-    prefetches a tensor map (`space` const, param or generic; PTX 8.0, sm_90). `level="L1::32B"` emits
+    With `evict` (`evict_last`, `evict_normal`) emit `prefetch.global.L2::evict [addr];`. The manual's level for TMA
+    descriptors prefetches a descriptor (`space` const, param or generic; PTX 8.0, sm_90). `level="L1::32B"` emits
     `prefetch{.global}.L1::32B.valid_addr` (PTX 9.4). Manual: "prefetch, prefetchu".
     """
     words = _PREFETCH.words(space=space, level=level if evict is None else f"{level}::{evict}")

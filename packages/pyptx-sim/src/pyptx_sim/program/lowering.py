@@ -264,8 +264,8 @@ def _count(word: Immediate, directive: str) -> int:
 def _registers(entry: Function) -> int | None:
     """Return the registers per thread that ptxas assigns; None if the header does not specify them.
 
-    ptxas 13.0 assigns to a kernel with `setmaxnreg` the maximum that the kernel's directives allow. It ignores
-    `setmaxnreg` (C7508) without `.maxnreg`, unless `.minnctapersm` and the threads of a CTA are given.
+    ptxas 13.0 assigns to a kernel that changes its registers per warp the maximum that the kernel's directives allow.
+    It ignores the change (C7508) without `.maxnreg`, unless `.minnctapersm` and the threads of a CTA are given.
     """
     asked = _extent(entry, "maxnreg")
     limits = [] if asked is None else [-(-asked[0] // _REGISTER_STEP) * _REGISTER_STEP]

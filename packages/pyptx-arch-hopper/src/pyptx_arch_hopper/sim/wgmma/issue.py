@@ -111,12 +111,10 @@ def _checking(operands: Operands, plan: WgmmaPlan) -> Callable[[ExecutionContext
 def _plan(operands: Operands, product: WgmmaDescription) -> WgmmaPlan:
     d, a, b = product.types
     stored = product.depth // 2 if product.selector is not None else product.depth
-    slots = tuple(operands.registers_in("d"))
-    if len(slots) != len(operands.elements(operands.named("d"))):
-        operands.fail("a register occurs twice in d: which accumulator element it holds is undefined")
+    registers = (operands.register(part) for part in operands.elements(operands.named("d")))
     return WgmmaPlan(
         product=product,
-        slots=slots,
+        slots=tuple(each.slot for each in registers if each is not None),
         distribution=distribution(product.d, product.columns),
         a=Extent(_ROWS, stored, width_of(a), product.majors[0]),
         b=Extent(product.columns, product.depth, width_of(b), product.majors[1]),

@@ -1,4 +1,4 @@
-"""Unidirectional proxy fences: visibility of generic writes to reads through a proxy (`tensormap`, for example).
+"""Unidirectional proxy fences: visibility of generic writes to reads through a proxy, such as that of TMA descriptors.
 
 A generic write is visible to a read through such a proxy if three operations follow one another in happens-before
 order: a release to the proxy after the write, an acquire of the bytes, and the issue of the read. Manual: "membar,

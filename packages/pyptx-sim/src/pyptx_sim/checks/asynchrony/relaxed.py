@@ -4,7 +4,7 @@ A relaxed arrival is a strong write, and a relaxed wait is a strong read of it. 
 the accesses of its thread, and a fence after the wait acquires them, each with its own scope (manual: "Memory
 Consistency Model", "Release and Acquire Patterns"). `fence.mbarrier_init` releases mbarrier initializations only.
 
-Fences such as `tcgen05.fence` order asynchronous operations of some kinds, not memory accesses. Operations that were
+A fence of some kinds of asynchronous operations does not order memory accesses. Operations of those kinds that were
 issued, or waited for, before such a fence and a later arrival precede operations that are issued after the wait and
 such a fence. A wait that acquires needs no such fence.
 """

@@ -98,7 +98,7 @@ class Ldmatrix_sync_aligned_m8n4:
     x4: Ldmatrix_sync_aligned_m8n4_num
 class Ldmatrix_sync_aligned_m8n4_num:
     def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load small matrices from shared memory into the layout of registers that mma takes.
+        """Load small matrices from shared memory into registers, in the layout of mma fragments.
         - `ldmatrix.sync.aligned.shape.num{.trans}{.ss}.type d, [a]` (PTX 8.0, acme_1 or later)
         """
     shared: Ldmatrix_ss
@@ -106,12 +106,12 @@ class Ldmatrix_sync_aligned_m8n4_num:
     trans: Ldmatrix_trans
 class Ldmatrix_ss:
     def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load small matrices from shared memory into the layout of registers that mma takes.
+        """Load small matrices from shared memory into registers, in the layout of mma fragments.
         - `ldmatrix.sync.aligned.shape.num{.trans}{.ss}.type d, [a]` (PTX 8.0, acme_1 or later)
         """
 class Ldmatrix_trans:
     def b32(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load small matrices from shared memory into the layout of registers that mma takes.
+        """Load small matrices from shared memory into registers, in the layout of mma fragments.
         - `ldmatrix.sync.aligned.shape.num{.trans}{.ss}.type d, [a]` (PTX 8.0, acme_1 or later)
         """
     shared: Ldmatrix_ss
@@ -134,6 +134,6 @@ acme: Acme
 - `acme.wait`
 """
 ldmatrix_sync_aligned_m8n4: Ldmatrix_sync_aligned_m8n4
-"""Load small matrices from shared memory into the layout of registers that mma takes.
+"""Load small matrices from shared memory into registers, in the layout of mma fragments.
 - `ldmatrix.sync.aligned.shape.num{.trans}{.ss}.type d, [a]` (PTX 8.0, acme_1 or later)
 """
