@@ -54,7 +54,7 @@ class Environment:
     """A virtual environment made by uv, in a folder that `with` removes: torch for CUDA takes 5 GB."""
 
     def __init__(self, session: nox.Session, name: str, python: str) -> None:
-        """Create the folder's name, and store the interpreter: a version, or the path of an executable."""
+        """Choose the folder of the virtual environment; `python` is a version, or the path of an interpreter."""
         if not nox.virtualenv.HAS_UV:
             session.error("uv is needed: pip install 'nox[uv]'")
         self._session = session

@@ -47,8 +47,8 @@ INTRODUCTION = f"""\
 Lines of Python per instruction of PTX that `pyptx transpile --sugar` emits for the corpus, by the compiler that
 generated the PTX. `python -m tools.transpiler_report` updates this page.
 
-- **lines**: lines of kernels and device functions, of functions made by the rule `function`, and of names made by the
-  rule `form`. They include decorators and signatures, but not the lines of the next two columns.
+- **lines**: lines of kernels and device functions, of functions that the rule `function` defines, and of names that the
+  rule `form` assigns to opcodes. Decorators and signatures count, the lines of the next two columns do not.
 - **of formatting**: lines of `ptx.formatted(…)`. **of `.loc`**: lines that emit a `.loc` directive.
 - **lines in functions above {LARGE}**: `lines` and `of formatting` of functions with more than {LARGE} instructions.
   The lines of a function made by a rule are divided among its calls.

@@ -32,7 +32,7 @@ def labels(function: n.Function) -> list[str]:
 
 
 def memory(function: n.Function) -> list[str]:
-    """Return the names of a function's parameters and variables, without groups of variables."""
+    """Return the names of a function's parameters and variables, without parameterized variables (`v<4>`)."""
     named = [one.name for one in (*function.returns, *(function.parameters or ())) if one.name not in ("", "_")]
     variables = (node for node in walk(function) if isinstance(node, n.Variable))
     return named + [one.name for node in variables for one in node.declarators if one.count is None]

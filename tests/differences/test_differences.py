@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.scaled
 
-MOST = 1  # tested modules per producer, by default
+MOST = 1  # tested modules of each compiler of the corpus, by default
 LARGEST = full(400_000, default=40_000)  # size limit of a tested module, in bytes
 MUTANTS = full(12, default=6)  # mutants per module
 DRAWS = 5 * MUTANTS

@@ -106,7 +106,7 @@ def test_the_text_does_not_grow_with_the_problem() -> None:
 
 @pytest.mark.ptxas
 def test_registers_suffice_and_ptxas_has_no_advice() -> None:
-    resources = build({}).resources(**SIZES)  # ptxas advisories are warnings, which are errors
+    resources = build({}).resources(**SIZES)  # pytest turns warnings of ptxas into errors
     assert resources.spill_stores == resources.spill_loads == resources.stack == 0
 
 

@@ -140,7 +140,7 @@ class Case:
 
 CASES = (
     Case("cluster barriers before the allocation and before the deallocation"),
-    Case("a relaxed arrival before the allocation", begin=RELAXED + WAIT + ALLOCATE + RELINQUISH),
+    Case("barrier.cluster.arrive.relaxed before tcgen05.alloc", begin=RELAXED + WAIT + ALLOCATE + RELINQUISH),
     Case("mbarriers of both CTAs before the deallocation", end=SIGNAL + POLL + FREE + SYNC),
     Case("no barrier before the allocation", begin=ALLOCATE + RELINQUISH + SYNC, rule="cluster-cta-not-started"),
     Case("a CTA barrier before the allocation", "bar.sync 0;\n" + ALLOCATE + SYNC, rule="cluster-cta-not-started"),

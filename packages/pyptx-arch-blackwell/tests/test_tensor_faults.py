@@ -274,7 +274,7 @@ def test_a_pipeline_goes_on_in_another_thread_behind_relaxed_synchronization(sch
     """MMAs of different threads in one pipeline need both tcgen05 fences, but no wait for the first MMA."""
     first, second = ("@%p0 " + BEFORE, "@%p0 " + ARRIVE), (relaxed("ready"), AFTER, multiply("!%p3"), COMMIT)
     work = "@%p0 " + multiply()
-    alone = {"unfinished-tcgen05"}  # in each run, since thread 0 never commits its MMA
+    alone = {"unfinished-tcgen05"}  # found in each run: thread 0 never commits its MMA
     assert handed((work, *first), second, **schedule) == alone
     assert handed((work, first[1]), second, **schedule) == alone | {"read-before-wait"}
     assert handed((work, *first), (second[0], *second[2:]), **schedule) == alone | {"read-before-wait"}

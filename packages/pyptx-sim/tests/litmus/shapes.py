@@ -73,8 +73,8 @@ SHORT: Final = (
     "atom.{w} x || st.{w} x",
     "red.{w} x || atom.{w} x; ld.{w} x",
 )
-# Strong writes to a location, and a weak access to it, which does not race with a write that a strong read returned.
-# After a strong write of its own thread, the weak access races with the overwritten write. Tests run all these shapes.
+# A weak access does not race with a write that an earlier strong read of its thread returned. After a strong write of
+# its own thread instead, the weak access races with the other thread's overwritten write. Tests run all these shapes.
 OBSERVED: Final = (
     "st.release.gpu x || ld.acquire.gpu x; ld x",
     "st.relaxed.gpu x || ld.acquire.gpu x; ld x",

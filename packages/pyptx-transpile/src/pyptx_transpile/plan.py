@@ -83,7 +83,7 @@ class Rewrite:
         return self.rule, self.start, self.end
 
     def own(self) -> Iterator[int]:
-        """Yield the indices of the statements that the rewrite itself prints: its whole slice if it `repeats`."""
+        """Yield the indices of the statements that no inner rewrite prints; all of the slice if `repeats` is set."""
         at = self.start
         for start, end in () if self.repeats else self.inner:
             yield from range(at, start)

@@ -42,7 +42,7 @@ _FORMS = {
 }
 _SHIFTED_COLLECTORS = ("fill", "use")
 _MOST_SHIFT = 15
-_HALF = 16  # lanes of each lane quarter for a matrix that uses half of the lanes
+_HALF = 16  # number of lanes used in each 32-lane quarter if a matrix uses half of the 128 lanes
 _SHIFTED_KINDS = ("f16", "tf32")
 
 

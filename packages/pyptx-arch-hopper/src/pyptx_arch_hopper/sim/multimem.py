@@ -19,7 +19,7 @@ _ALIKE: Final = {"ld_reduce": "ld", "st": "st", "red": "red", "cp": "cp.async.bu
 
 
 def compile_multimem(operands: Operands) -> Action:
-    """Return the action of the equivalent instruction on one device."""
+    """Compile `multimem` as `ld`, `st` or `red`: the simulator has one device, so one location per address."""
     return operands.alike(_ALIKE[next(filter(operands.word, _ALIKE))])
 
 

@@ -310,7 +310,7 @@ def _element_type(value: object) -> str | None:
 
 
 def _layout_for(inner: Dim, dtype: PtxType) -> Layout:
-    """Return the TMA layout whose swizzle is as wide as a box's inner dimension; `ROW` if the size is a name."""
+    """Return the TMA layout whose swizzle is as wide as a box's inner dimension; `ROW` if its size is symbolic."""
     if isinstance(inner, str):
         return Layout.ROW
     width = inner * dtype.bits // 8

@@ -162,7 +162,7 @@ class Plugins:
         return cast("Memory", self._named("pyptx_memories", space, f"the memory {space}"))
 
     def descriptors(self) -> tuple[DescriptorKind, ...]:
-        """Return the descriptor kinds of the loaded plugins."""
+        """Return the kinds of array descriptors (such as TMA descriptors) of the loaded plugins."""
         return cast("tuple[DescriptorKind, ...]", self._loaded_rows("pyptx_descriptors"))
 
     def descriptor(self, name: str) -> DescriptorKind:

@@ -26,9 +26,9 @@ _WORD = re.compile(
 )
 _BLANKS = " \t\r\n\f\v"
 _NO_BLANKS = str.maketrans("", "", _BLANKS)
-# Names of token kinds in the name of a pair of tokens; a punctuation mark is its own name.
+# Token kinds in the key of the whitespace between two adjacent tokens; a punctuation mark is its own kind.
 OPCODE, WORD, NUMBER, STRING = "opcode", "w", "0", '"'
-_ARGUMENTS = ",()"  # name of the `)` after a call's arguments, as first token of a pair; any other `)` is named `)`
+_ARGUMENTS = ",()"  # kind of the `)` after a call's arguments, as first of two tokens; any other `)` has the kind `)`
 _GLUED = ("%", ".")  # last characters of a separator that belong to the following word
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 

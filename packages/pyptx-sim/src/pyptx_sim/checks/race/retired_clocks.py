@@ -107,10 +107,10 @@ class Retired:
         return over
 
     def rename(self, agents: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return persistent columns for `agents`, columns of queues of asynchronous operations, after their wave.
+        """Return, at the end of a wave of CTAs, the clock columns by which later waves know operation queues.
 
-        Queues of earlier waves of CTAs keep their columns. Queues in no release clock share one column. -1: the queue
-        has no column.
+        `agents` are the queues' columns during the wave. Queues of earlier waves keep their columns, all queues that no
+        release clock contains share one column, and a forgotten queue has -1.
         """
         names = np.flatnonzero(np.bincount(agents))
         current = np.isin(names, self._clocks.of_agents)

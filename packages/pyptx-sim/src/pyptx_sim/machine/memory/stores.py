@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PendingStores:
-    """Writes of the elements `values` at `offsets` of an arena; with `height`, by all lanes of `height` warps.
+    """Writes of the elements `values` to the byte array `arena` at `offsets`.
 
-    Lane `lanes[i]` of warp `warps[i]` provides the address of write i.
+    Lane `lanes[i]` of warp `warps[i]` performs write i. With `height`, the writes are those of all lanes of
+    `height` warps.
     """
 
     arena: Arena

@@ -66,7 +66,7 @@ class Scheduler:
         self._paces = np.ones(wave.height)
         self._leads = np.zeros((wave.height, WARP))
         self._next_paces = 0
-        self._named = np.zeros((wave.height, WARP), np.uint32)  # membermask of each lane that waits at a gate
+        self._named = np.zeros((wave.height, WARP), np.uint32)  # membermask of each waiting lane
 
     def pick(self) -> tuple[int, Group] | None:
         """Return the index of a basic block and the warp splits that execute it now, or None if no split can run."""
@@ -300,7 +300,7 @@ class Scheduler:
             here = meeting[splits.warp[waiting[meeting]] == warp]
             masks, named = splits.mask[waiting[here]], self._named[warp]
             there = masks.any(axis=0)
-            together = ballot((named[:, None] == named) & there)[:, 0]  # per lane: present lanes with its membermask
+            together = ballot((named[:, None] == named) & there)[:, 0]  # per lane: arrived lanes with its membermask
             present[here] = together
             whole = there & ((named & ballot(self._wave.live[[warp]])[0] & ~together) == 0)
             self._report_rendezvous(warp, masks, named, whole, int(splits.site[waiting[here[0]]]))
