@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 BFLOAT16, E4M3 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn
 MOST_FOR_CHECKS = 3.0
 TRACING = 0.020  # maximum seconds to trace and emit a GEMM
-HEIGHTS = count(1024, 128)  # M of traced GEMMs, a new one per trace: a kernel caches one trace per size
+HEIGHTS = count(1024, 128)  # a new value of M for each traced GEMM, because a kernel caches one trace per size
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,8 @@ def fp8(file: str, size: int, *, of_rows: bool = False) -> Case:
 
 
 LADDERS = ("simple", "pipelined", "2sm", "highperf", "multicast")
-PERSISTENT = product("blackwell/gemm_persistent_blackwell", 512, limit=0.4)  # one CTA pair computes all tiles in order
+# Persistent GEMM: one CTA pair computes all tiles of C, one after another.
+PERSISTENT = product("blackwell/gemm_persistent_blackwell", 512, limit=0.4)
 CASES = (
     Case("ampere/vector_add", "2^20", called("vector_add"), of((1 << 20,), (1 << 20,), dtype=np.float32)),
     Case("ampere/transpose", "512", called("transpose"), of((512, 512), dtype=np.float32)),

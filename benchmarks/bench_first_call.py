@@ -42,7 +42,7 @@ ROWS, WIDTH = 2048, 8192
 
 def child(modules: list[str]) -> None:
     """Import `modules`, then make the call; print the milliseconds per part of the call, and the imported modules."""
-    __import__("numpy")  # the example, not pyptx, imports numpy
+    __import__("numpy")  # numpy's import is not timed: the benchmarked example imports it, not pyptx
 
     times = dict.fromkeys(COLUMNS, 0.0)
     start = time.process_time()
@@ -102,7 +102,7 @@ def pairs(repeat: int) -> dict[str, list[dict[str, float]]]:
     found: dict[str, list[dict[str, float]]] = {"first": [], "second": []}
     for _ in range(repeat):
         with tempfile.TemporaryDirectory() as folder:
-            for times in found.values():  # process 1 fills the cubin cache, process 2 reads it
+            for times in found.values():  # the first process fills the cubin cache, the second reads it
                 times.append(run(folder, modules)["times"])
     return found
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 CORPUS = ROOT / "corpus"
-SIZES = (10_000, 50_000, 100_000)  # numbers of lines of the longer modules
+SIZES = (10_000, 50_000, 100_000)  # lines of PTX in each of the longer modules
 PROMISED = {"MB/s": 3.0, "MB": 300.0, "growth": 1.5}
 """Targets of the benchmark; `growth` is the maximum ratio of the longest module's time per line to the shortest's."""
 

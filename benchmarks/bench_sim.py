@@ -132,7 +132,7 @@ def softmax_ptx() -> str:
 # --- GEMM: C = A Bᵀ, tiles of 128 by 128, eight warps of 64 by 32 each, 32 of K a step -------------------------
 
 SIZE, TILE, STEP = 512, 128, 32
-PITCH = 2 * STEP + 16  # bytes between rows in shared memory: eight rows use every bank once
+PITCH = 2 * STEP + 16  # bytes from one tile row to the next in shared memory: 16 bytes of 8 rows use every bank once
 
 _GEMM_HEAD = f"""\
 .version 8.0

@@ -24,7 +24,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from examples.ampere.vector_add import vector_add
 
-LIMIT = 1000.0  # maximum microseconds of a call without checks
+LIMIT = 1000.0  # maximum microseconds of a simulated call without checks
 COUNT = 256
 
 

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SIZE, ROWS, COLUMNS, STEP, STAGES = 512, 128, 256, 64, 2
-ROW = 2 * STEP  # bytes of a tile row: the width of the 128B swizzle
+ROW = 2 * STEP  # bytes of a tile row of A or B: the width of the 128B swizzle
 A_BYTES, B_BYTES = ROWS * ROW, COLUMNS * ROW
-AT_ONCE = 64  # columns that a thread loads from tensor memory and stores at once
+AT_ONCE = 64  # accumulator columns that a thread loads from tensor memory and stores at once
 GOAL, GOAL_RATIO = 0.1, 3.0
 
 

@@ -30,7 +30,7 @@ from pyptx_transpile.transpiler import chosen
 CORPUS = Path(__file__).resolve().parents[1] / "corpus"
 PROMISED = {"plain, not verified": 1.5, "plain": 0.7, "sugar": 0.4}
 """Minimum MB of PTX transpiled per second, by transpiler settings."""
-LONG = 5_000_000  # bytes of PTX in the long module
+LONG = 5_000_000  # bytes of PTX in the long module that is transpiled
 MOST_MEMORY = 300.0  # maximum MB of memory to transpile the long module
 
 

@@ -52,7 +52,7 @@ class Tree:
 
     def __init__(self, root: Path) -> None:
         """Start the process in the checkout at `root`, and read the names of its cases."""
-        # Both processes import the installed native extension: they launch nothing on a device.
+        # Processes of both commits import the same installed native extension: they launch nothing on a device.
         sources = [str(path) for path in root.glob("packages/*/src") if path.parent.name != "pyptx-launch"]
         paths = os.pathsep.join([str(root), str(root / "benchmarks"), *sources])
         serving = f"import sys; sys.path.append({str(ROOT / 'benchmarks')!r}); import compare_commits as it; it.serve()"

@@ -35,7 +35,7 @@ TEXTS = (
 def _name(random: Random, used: set[str]) -> str:
     """Return a legal PTX name, often like Python code, that the module does not use yet."""
     name = random.choice(NAMES)
-    while name in used or name in {"%", "$", "_"}:  # a single one of these characters is not a PTX name
+    while name in used or name in {"%", "$", "_"}:  # PTX does not allow a single one of these characters as a name
         name += random.choice(("_", "$", "1", "E"))
     used.add(name)
     return name
@@ -118,7 +118,7 @@ class Watch:
             exec(code, names)  # noqa: S102  the code under test
         finally:
             self._on = False
-        return self._seen[1:], names  # the first event is the execution of the file
+        return self._seen[1:], names  # the first audit event is the execution of the file itself
 
     def tried(self, source: str, *, sugar: bool) -> list[str]:
         """Transpile a module and run the output; return its audit events, and any error or difference in PTX bytes."""
@@ -139,7 +139,7 @@ class Watch:
 def main() -> None:
     """Run all printed files; write their audit events, by file number and mode, and those of a harmful statement."""
     watch = Watch()
-    for sugar in (False, True):  # first runs of printed files, so that later runs import no module
+    for sugar in (False, True):  # the first runs of printed files import modules, later runs none
         watch.tried(hostile(0), sugar=sugar)
     found = {"harm": watch.run("__import__('os').listdir()")[0]}
     for number in range(FILES):

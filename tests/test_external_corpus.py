@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.scaled
 
-MOST, PLANNED = 2, 8  # default numbers of modules per producer: to transpile, and to plan rewrites only
-NEAR = 6  # maximum statements between a poll and a branch of its loop
+MOST, PLANNED = 2, 8  # modules of each compiler of the corpus, by default: to transpile, and to plan rewrites for
+NEAR = 6  # maximum statements between an mbarrier poll and the branch of the polling loop
 
 
 def some(folder: str, turn: int) -> list[Path]:

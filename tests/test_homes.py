@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.rows import InstructionRow
 
 ROOT = Path(__file__).parents[1]
-# Opcodes that differ from opcodes of the core package only by types, and so do not determine the distribution.
+# Opcodes of architecture packages that differ from core opcodes only by types, and so do not determine a distribution.
 INDISTINCT = {"mma.sp::ordered_metadata.sync.aligned.shape.row.col.f16.atype.btype.f16"}
 ARCHITECTURES = [home for home in HOMES if home.namespaces]
 

@@ -111,7 +111,7 @@ def test_a_wrong_rule_is_withdrawn_at_its_site_in_one_round(
         rounds.clear()
         done = transpile(source, rules(key), name=path)
         assert [(one.rule, one.place) for one in done.rejected] == [(name, key[1])]
-        # A faulty Python loop is printed unrolled first, to find the faulty iterations.
+        # If a printed Python loop is faulty, the transpiler first prints it unrolled, to find the faulty iterations.
         assert [bool(each) for each in rounds] == [True, *[True] * in_turn, False]
         assert in_turn or done.applied[name] == len(found) - 1
         assert encode(module_of(done.text).ptx()) == encode(source)

@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.scaled
 
-ONE_OF = 40  # one of this many modules is tested by default
+ONE_OF = 40  # one of this many corpus modules is tested by default
 LEAST = full(300, default=15)
 SITES = 3  # maximum injected wrong rewrites per module, one per function: rewrites of one function interact
 MANY = 6  # maximum injected wrong rewrites in one function
 NUMBER = re.compile(r"(?<=[\[(, ])\d+(?=[\]),])", re.ASCII)
-CALL = re.compile(r"(?:ptx\.inst\.|[a-z]\w*\()", re.ASCII)  # call of an instruction, or of a printed function
+CALL = re.compile(r"(?:ptx\.inst\.|[a-z]\w*\()", re.ASCII)  # call of an instruction, or of a printed Python function
 Key = tuple[str, int, int]
 
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.scaled
 
-MOST = 8  # checked modules per producer, by default
-# Producers that are left out: handmade parser tests, of which ptxas and the table reject some.
+MOST = 8  # checked modules of each compiler of the corpus, by default
+# Compilers' folders of the corpus, without the handmade parser tests, of which ptxas and the table reject some.
 PRODUCERS = [CORPUS / folder for folder in FOLDERS if folder != BY_HAND]
 
 

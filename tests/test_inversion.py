@@ -253,11 +253,11 @@ def test_operands_are_written_as_the_caller_says() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "add.ftz.rn.f32 %f1, %f2, %f3;",  # no call is found: its modifiers are not in the manual's order
-        "fabric.fence.acquire.sys;",  # no call is found: it has no DSL function
-        "add.u32 %r1, %r2;",  # no call is found: an operand is missing
+        "add.ftz.rn.f32 %f1, %f2, %f3;",  # no DSL call is found: the modifiers are not in the manual's order
+        "fabric.fence.acquire.sys;",  # no DSL call is found: the DSL has no function for this instruction
+        "add.u32 %r1, %r2;",  # no DSL call is found: add has an operand too few
         "acme.frob.b32 %r1;",
-        "bra done;",  # no call is found: control-flow structures emit branches
+        "bra done;",  # no DSL call is found: control-flow structures emit branches
     ],
 )
 def test_what_only_inst_emits_has_no_call(text: str) -> None:

@@ -26,4 +26,5 @@ def test_what_asks_the_manager_is_cached_in_the_way_that_notices_a_late_plugin()
         for path in sorted(PACKAGES.glob("*/src/**/*.py"))
         if (functions := forgetful(path.read_text(encoding="utf-8")))
     }
-    assert remembered == {"pyptx-dsl/src/pyptx_dsl/kernels/arch.py": ["detect_arch"]}  # caches the GPU, not plugins
+    # `detect_arch` caches a property of the GPU, not of plugins.
+    assert remembered == {"pyptx-dsl/src/pyptx_dsl/kernels/arch.py": ["detect_arch"]}

@@ -62,7 +62,7 @@ SKIPS: dict[str, str] = {
 
 # Commands that generate files: `--list` lists the files, `--check` reports stale ones.
 HELD_ELSEWHERE = {
-    "docs/transpiler-report.md",  # tests/test_transpiler_report.py measures a few of its rows: all take a minute
+    "docs/transpiler-report.md",  # tests/test_transpiler_report.py checks a few of its rows: all rows take a minute
     # tests/plugin_contract/test_acme.py compares this stub with the output of `pyptx stubs`.
     "tests/plugin_contract/acme_arch/src/acme_arch/ptx/instruction_set.pyi",
 }
@@ -280,11 +280,11 @@ def session_of(name: str) -> str:
 
 # References of the DSL and the simulator to an architecture: number of lines in each file, with the reason.
 OF_ARCHITECTURES = {
-    "pyptx_dsl/contract/specs.py": 2,  # Hopper: methods Tile.wgmma_a and Tile.wgmma_b
-    "pyptx_dsl/contract/tensors.py": 1,  # Hopper: tma_desc() returns a tensor map's address
-    "pyptx_dsl/instructions/instruction_set.pyi": 8,  # modifiers from architecture packages; prefetch.tensormap
-    "pyptx_dsl/reg.py": 2,  # Hopper: function reg.wgmma_frag
-    "pyptx_dsl/smem.py": 2,  # Hopper: function smem.wgmma_tile
+    "pyptx_dsl/contract/specs.py": 2,  # methods Tile.wgmma_a and Tile.wgmma_b, for Hopper only
+    "pyptx_dsl/contract/tensors.py": 1,  # method tma_desc() returns the address of a tensor map (Hopper)
+    "pyptx_dsl/instructions/instruction_set.pyi": 8,  # modifiers that architecture packages add; prefetch.tensormap
+    "pyptx_dsl/reg.py": 2,  # function reg.wgmma_frag, for Hopper only
+    "pyptx_dsl/smem.py": 2,  # function smem.wgmma_tile, for Hopper only
     "pyptx_sim/readers/triton.py": 1,  # converts Triton's TensorDescriptor to the Hopper plugin's class of that name
 }
 MOST_OF_ARCHITECTURES = 20

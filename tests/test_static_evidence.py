@@ -28,7 +28,7 @@ def test_products_are_of_the_tile(shown: ListedKernel) -> None:
     tile, text = tile_of(shown), shown.row.specialize().text
     products = re.findall(r"tcgen05\.mma\.cta_group::(\d)\.kind::f16 \[[^]]*\], %rd\d+, %rd\d+, (\d+)", text)
     assert {int(blocks) for blocks, _ in products} == {tile.blocks}
-    sizes = 0x3F << 17 | 0x1F << 24  # fields N and M of the instruction descriptor
+    sizes = 0x3F << 17 | 0x1F << 24  # mask of the fields N and M of the instruction descriptor
     wanted = InstructionDescriptor("f16", d="f32", a="bf16", b="bf16", m=tile.rows, n=tile.columns).bits & sizes
     assert {int(bits) & sizes for _, bits in products} == {wanted}
 

@@ -135,7 +135,7 @@ def test_lines_with_tensor_maps_have_their_ranks_and_run(folder: Path, capsys: p
     written, stored = ours
     assert np.array_equal(np.frombuffer(written, np.uint32)[:128], range(128))
     bits = np.frombuffer(stored, np.uint16).reshape(1024, 1024)
-    assert set(np.unique(bits)) == {0, 0x3F80}  # bits of 0 and 1 in bf16
+    assert set(np.unique(bits)) == {0, 0x3F80}  # bf16 bit patterns of 0 and 1
     assert not bits[:16].any()  # the kernel's last argument, 16, is the first row that it stores
     assert bits[16:80, :64].any(axis=1).all()
 

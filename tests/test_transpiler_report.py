@@ -19,7 +19,7 @@ COMPACT = (
 )
 MOST_IN_LARGE = dict.fromkeys(COMPACT, 0.65)
 MOST = 0.80  # maximum lines of Python per PTX instruction in all functions
-# Per producer: lines of formatting per instruction, and percentages of `text=` arguments and of raw branches (`bra`).
+# Maxima for every compiler: lines of formatting per instruction, percentages of `text=` arguments and of raw `bra`.
 MOST_OF_ALL = {"of formatting": 0.05, "`text=` %": 0.10, "raw `bra` %": 5.0}
 LEAST_RAISED = 95.0
 

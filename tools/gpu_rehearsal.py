@@ -22,7 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 REHEARSAL = ROOT / "tools" / "rehearsal"
 NULL_DRIVER = ROOT / "packages" / "pyptx-launch" / "tests" / "null_driver.py"
-WITHOUT = ("torch", "jax", "hardware")  # frameworks that find no GPU here, and GPU hardware, which is absent
+WITHOUT = ("torch", "jax", "hardware")  # not usable on this machine: torch and jax, which find no GPU, and GPU hardware
 DEAD = "http://127.0.0.1:9"  # network proxy that refuses connections
 
 
@@ -57,7 +57,7 @@ def environment(driver: str, folder: Path, ptxas: str) -> dict[str, str]:
         "HOST_DRIVER_IMAGES": str(folder / "images"),
         "HOST_DRIVER_PTXAS": ptxas,
         "GPU_CHECK_WITHOUT": " ".join(WITHOUT),
-        "GPU_CHECK_SECONDS": os.environ.get("GPU_CHECK_SECONDS", "1200"),  # time limit; a GPU machine needs less
+        "GPU_CHECK_SECONDS": os.environ.get("GPU_CHECK_SECONDS", "1200"),  # time limit in s; a GPU machine needs less
         "GPU_CHECK_PRODUCT_SECONDS": os.environ.get("GPU_CHECK_PRODUCT_SECONDS", "10"),
     }
 

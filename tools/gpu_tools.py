@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 RUN = 100  # timeout in seconds of one run of ncu, cuda-gdb or compute-sanitizer
 SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+) (?:errors?|hazards?)")
-AT_ONCE = 4  # concurrent runs of the sanitizer
+AT_ONCE = 4  # number of concurrent runs of compute-sanitizer
 CHECKS = ("memcheck", "racecheck")
 TRACED = (sys.executable, "-m", "tests.gpu.traced")
 

@@ -16,7 +16,7 @@ from typing import Any
 import nox
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = (  # local packages, each after its dependencies
+PACKAGES = (  # packages of this repository, each after its dependencies
     "pyptx-ir",
     "pyptx-dsl",
     "pyptx-transpile",
@@ -28,9 +28,9 @@ PACKAGES = (  # local packages, each after its dependencies
     "pyptx-jax",
     "pyptx",
 )
-COMPILED = ("pyptx-launch",)  # packages installed from wheels that nox sessions of one Python version share
-FRAMEWORKS = {"pyptx-torch": "torch", "pyptx-jax": "jax"}  # by runtime: dependency group of its framework
-ACME = ROOT / "tests" / "plugin_contract" / "acme_arch"  # third-party plugin of the contract tests
+COMPILED = ("pyptx-launch",)  # packages installed from wheels, which nox sessions of one Python version share
+FRAMEWORKS = {"pyptx-torch": "torch", "pyptx-jax": "jax"}  # runtime package: group that installs its framework
+ACME = ROOT / "tests" / "plugin_contract" / "acme_arch"  # plugin of the contract tests, written as by a third party
 BACKENDS = ("hatchling>=1.27", "scikit-build-core>=0.11")
 TOOL_WHEELS = {"ptxas": "nvidia-cuda-nvcc", "nvdisasm": "nvidia-cuda-nvdisasm", "cuobjdump": "nvidia-cuda-cuobjdump"}
 

@@ -99,7 +99,7 @@ def attention(*, causal: bool) -> dict[str, Any]:
 
 TENSORS = "blackwell/flash_attention_backward_blackwell"
 FUSED = "hopper/flash_attention_backward_fused"
-ALONE = {"B": 1, "Sq": 4096, "Skv": 4096, "Hq": 1, "Hkv": 1}  # one head: fewer query tiles than SMs
+ALONE = {"B": 1, "Sq": 4096, "Skv": 4096, "Hq": 1, "Hkv": 1}  # shapes with one head: fewer query tiles than SMs
 ROWS = (
     Row("ampere/gemm_highperf_ampere", "gemm_highperf", square(4096)),
     Row("ampere/gemm_pipelined", "gemm_pipelined", square(4096)),

@@ -163,7 +163,7 @@ issue faster than tensor cores compute and memory delivers.
 last made on {{date}}. [Performance](performance.md#on-blackwell-not-measured) has the purpose of each GEMM, with the
 speed of a published kernel of the same kind.
 """
-VARIES = "varies"  # in place of the PTX digest: file names in other compilers' PTX vary
+VARIES = "varies"  # shown in place of the PTX digest, because other compilers' PTX contains file names, which vary
 LOOPS_HEAD = (
     *("kernel", "by", "registers", "spilled bytes", "instructions"),
     *("MMA loop", "MMAs", "waits", "commits", "rest"),

@@ -51,7 +51,7 @@ def main() -> int:
         parser.error("the plot needs matplotlib: pip install matplotlib, or leave it out: --no-plot")
     device, failed = Cuda(), False
     for run in examine_all(chosen, device, where(device), options.seconds):
-        save(run, options.out)  # save after each subject, so that a hang or crash keeps earlier results
+        save(run, options.out)  # the run is saved after each subject, so that a hang or crash keeps earlier results
         newest = run.results[-1]
         print(f"{newest.case}: {newest.failure or newest.left_out or 'measured'}", flush=True)
         failed |= bool(newest.failure)
@@ -61,7 +61,7 @@ def main() -> int:
 
 def dry_run(chosen: Mapping[str, Sequence[Case]]) -> int:
     """Check the selected cases on the CPU and print the outcome of each case."""
-    os.environ.setdefault("PYPTX_CPU", "quiet")  # no warning about the simulator: the dry run requests it
+    os.environ.setdefault("PYPTX_CPU", "quiet")  # no warning that kernels run on the simulator: a dry run always does
     failed = False
     for result, line in rehearse_all(chosen):
         print(line, flush=True)

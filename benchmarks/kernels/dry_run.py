@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from benchmarks.kernels.case import Case
 
-NO_LIMIT = 1e9  # time limit in seconds per case
-TICK_US = 1.0  # microseconds that `stopwatch` returns for every run
+NO_LIMIT = 1e9  # time limit of a case in seconds, which no dry run reaches
+TICK_US = 1.0  # microseconds that `DryRun.stopwatch` returns for every run
 
 
 class DryRun:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from benchmarks.kernels.case import Case, Inputs
     from torch import Tensor
 
-CACHES = 4  # minimum bytes of a rotation of inputs, as a multiple of the L2 cache
-GRAPH_US = 4_000.0  # minimum time of a CUDA graph; CUDA events resolve half a microsecond, negligible in it
+CACHES = 4  # minimum size of all sets of inputs together, as a multiple of the size of the L2 cache
+GRAPH_US = 4_000.0  # minimum microseconds of a timed CUDA graph: the half microsecond that events resolve is negligible
 MOST_CALLS = 4_000
 
 
@@ -108,7 +108,7 @@ def copying(device: Device, size: int) -> tuple[Callable[[Tensor], Tensor], list
     """Return a device copy that moves `size` bytes (reads and writes together), and its rotation of inputs."""
     import torch
 
-    count = max(size // 8, 1)  # f32 elements; a copy moves 8 bytes for each
+    count = max(size // 8, 1)  # number of f32 elements; a device copy reads and writes 4 bytes of each
     return torch.clone, [(torch.randn(count, device=device.name),) for _ in range(copies(device, size))]
 
 
@@ -124,7 +124,7 @@ class Replay:
 def replay(device: Device, function: Callable[..., Any], sets: Sequence[Sequence[Any]]) -> Replay:
     """Call the function once per set of inputs; capture as many repetitions of these calls as take `GRAPH_US`."""
     calls = [partial(function, *inputs) for inputs in sets]
-    calls[0]()  # does one-time work (compilation, tuning) before the capture
+    calls[0]()  # the first call does one-time work (compilation, tuning) before the capture
     turn_us = device.stopwatch(lambda: [call() for call in calls])
     turns = max(1, min(ceil(GRAPH_US / turn_us), MOST_CALLS // len(calls)))
     return Replay(device.capture(calls * turns, held=len(calls)), len(calls) * turns, sets)

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from benchmarks.kernels.case import Case, Inputs
     from benchmarks.kernels.protocol import Output
 
-LEAST_SHARE = 0.3  # minimum share of a case's seconds for timing, even if inputs, compilation and reference take longer
-PRIMED = 2.0  # runs per timing: an untimed run and a timed one
+# minimum share of a case's time limit for timing, however long inputs, compilation and reference take
+LEAST_SHARE = 0.3
+PRIMED = 2.0  # runs of a function per timing: an untimed run and a timed one
 
 
 def subjects(names: Sequence[str] = ()) -> dict[str, list[Case]]:

@@ -88,7 +88,7 @@ def run_all(repeat: int, file: Path | None, chosen: Sequence[Part], *, judged: b
             failed = True
             continue
         parts[part.name] = rows
-        if file:  # write after each part, so that a hang keeps earlier results
+        if file:  # results are written after each part, so that a hang keeps earlier results
             file.write_text(json.dumps({**where, "parts": parts, "targets": judge(parts)}, indent=1) + "\n")
     targets = judge(parts)
     show(targets)

@@ -11,7 +11,7 @@ from benchmarks.launch.subjects import COUNT, add_kernel, device_target
 if TYPE_CHECKING:
     from benchmarks.launch.rounds import Calls
 
-NUMBER = 200  # launches per round, fewer than fill the device's launch queue
+NUMBER = 200  # kernel launches per timed round, fewer than fill the device's launch queue
 
 
 def jax_calls(repeat: int, device: str) -> list[dict[str, Any]]:

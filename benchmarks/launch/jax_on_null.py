@@ -16,7 +16,7 @@ from benchmarks.launch.subjects import ROOT, THREADS, add_kernel, fill_kernel, m
 if TYPE_CHECKING:
     from benchmarks.launch.rounds import Calls
 
-NUMBER = 500  # calls per round
+NUMBER = 500  # calls per timed round
 
 
 def jax_on_null(repeat: int, _device: str) -> list[dict[str, Any]]:

@@ -38,7 +38,7 @@ class Part:
 
 
 PARTS = (
-    # The null driver is for machines without a GPU: torch for CUDA crashes if it is imported on that driver.
+    # Parts on the null driver run on machines without a GPU: torch for CUDA crashes if imported on that driver.
     Part("shim", "shim", shim, "cpu", 40),
     Part("torch on the null driver", "torch-null", torch_on_null, "cpu", 60),
     Part("jax on the null driver", "jax-null", jax_on_null, "cpu", 60),

@@ -15,7 +15,7 @@ def child(switch: str, repeat: int, device: str, more: dict[str, str], seconds: 
     """Run a part in its own process and return its measurements."""
     command = [sys.executable, "-m", "benchmarks.launch", "--part", switch, "--device", device, "--repeat", str(repeat)]
     environment = {**os.environ, "PYPTX_CPU": "quiet", **more}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # cache bytecode, as a user's Python does
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # the child process caches bytecode, as a user's Python does
     done = subprocess.run(
         command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, timeout=seconds, check=True
     )

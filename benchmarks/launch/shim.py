@@ -23,7 +23,7 @@ def shim(repeat: int, _device: str) -> list[dict[str, Any]]:
     calls: Calls = {"plan.launch": lambda: plan.launch(addresses, 0, 0)}
     if importlib.util.find_spec("torch"):
         calls.update(launcher_calls(plan))
-    return measure(calls, lambda: None, 500, 10 * repeat)  # as many calls per round as torch_on_null.py
+    return measure(calls, lambda: None, 500, 10 * repeat)  # 500 calls per round, as in torch_on_null.py
 
 
 def plan_of_three() -> Plan:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-COUNT = 4096  # elements: so few that the launch dominates a call's time
+COUNT = 4096  # elements per array: so few that the launch dominates a call's time
 THREADS = 128
 
 

@@ -20,7 +20,7 @@ class Target:
     name: str
     limit: float
     unit: str
-    needs: str  # name of the part that measures the value
+    needs: str  # name of the benchmark part that measures the value
     value: Callable[[dict[str, float]], float]
 
 
@@ -58,7 +58,7 @@ def judge(parts: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
     """Return the targets that this machine can measure, each with the measured value and whether the target is met."""
     judged = []
     for target in TARGETS:
-        # On the null driver the target is for the best round: only other processes make a round slower.
+        # On the null driver the target limits the best round: only other processes make a round slower than that.
         figure = "best" if target.needs in {TORCH_NULL, JAX_NULL} else "median"
         measured = {each["name"]: each[figure] for each in parts.get(target.needs, [])}
         if not measured:

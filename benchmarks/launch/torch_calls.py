@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from benchmarks.launch.rounds import Calls
 
-NUMBER = 200  # launches per round, fewer than fill the device's launch queue
+NUMBER = 200  # kernel launches per timed round, fewer than fill the device's launch queue
 REPLAY = "replay of ours"
 
 
@@ -60,7 +60,7 @@ def driver_calls(plan: Any, raw: RawLaunch, x: Any, w: Any, y: Any) -> Calls:  #
         calls["cuLaunchKernel, cuda-python"] = raw.through_cuda_python(stream)
     loop, called = raw.in_c(stream, NUMBER), [0]
 
-    def floor() -> None:  # NUMBER launches in one call instead of one in each of NUMBER calls
+    def floor() -> None:  # every NUMBER-th call makes NUMBER launches in a C loop; other calls do nothing
         called[0] += 1
         if called[0] % NUMBER == 0:
             loop()

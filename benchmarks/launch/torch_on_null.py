@@ -20,10 +20,10 @@ def torch_on_null(repeat: int, _device: str) -> list[dict[str, Any]]:
     """Measure calls of every kind and torch's addition, after a first call has filled each launch cache."""
     driver = null_driver()
     driver.record(on=False)
-    driver.context(0)  # device 0's context is current, as in any thread in which torch uses CUDA
+    driver.context(0)  # makes device 0's context current, as in any thread in which torch uses CUDA
     import torch
 
-    x, w, y = (torch.ones(THREADS) for _ in range(3))  # few elements: torch's addition is only overhead, too
+    x, w, y = (torch.ones(THREADS) for _ in range(3))  # so few elements that torch's addition, too, is all overhead
     add, add_, scale, scale_ = kernels()
     for kernel, tensors, keywords in ((add, (x, w), {}), (add_, (x, w), {}), (scale, (x,), A), (scale_, (x,), A)):
         launch_directly(kernel, *tensors, **keywords)
@@ -40,7 +40,7 @@ def torch_on_null(repeat: int, _device: str) -> list[dict[str, Any]]:
         "torch.empty_like(x)": lambda: torch.empty_like(x),
     }
     before = driver.count()
-    # Rounds are shorter than a time slice: other processes would interrupt longer rounds.
+    # Rounds are shorter than the operating system's time slice: other processes would interrupt longer rounds.
     rows = measure(calls, lambda: None, 500, 10 * repeat)
     assert driver.count() - before == 5 * 500 * (10 * repeat + 1)
     return rows

@@ -35,12 +35,12 @@ from pyptx.types import PtxType, b32, bf16, bf16x2, f16, f16x2, f32, s32, u32
 if TYPE_CHECKING:
     from pyptx.reg import Reg
 
-    Origin = tuple[Reg | int, Reg | int]  # first row and column of a tile
+    Origin = tuple[Reg | int, Reg | int]  # first row and first column of a tile, in its matrix
 
 SHAPE = (16, 8, 16)  # M, N and K of one mma.sync
-CHUNK = 8  # elements in 16 bytes: one cp.async, one row of an ldmatrix, or one store
+CHUNK = 8  # 16-bit elements in 16 bytes: one cp.async, one row of an ldmatrix, or one store
 WARP_TILE = 64  # rows and columns of C per warp: 128 accumulator registers per lane
-GROUP = 8  # tile rows per group of the tile order
+GROUP = 8  # tile rows per group: CTAs compute C group by group
 PACKED = {bf16: bf16x2, f16: f16x2}
 
 
@@ -106,7 +106,7 @@ class Ring:
         for row in range(0, self.layout.shape[0], self.step):
             size = ptx.selp(b32, reg.scalar(b32), 16, 0, inside & (self.rows > row))
             to, source = row * self.layout.box_row_bytes, row * self.pitch
-            # A row of a tile of A is half an L2 line; the copies of the next stage read the other half.
+            # A row of A's tile is half an L2 line: prefetch 128 bytes, since the next stage copies the other half.
             ptx.cp.async_.cg(ptx.addr(target, to), ptx.addr(self.source, source), 16, size, prefetch="128B")
         self.source += rows * self.pitch + columns * 2
         self.rows -= rows
@@ -163,7 +163,7 @@ class Warp:
         for block in range(WARP_TILE // 8):
             target = ring.address(row, column + 8 * block, stage)
             for index, acc in enumerate(self.acc):
-                for first in (0, 2):  # a lane holds two adjacent elements of row r and of row r + 8
+                for first in (0, 2):  # each lane holds two adjacent accumulators of row r and two of row r + 8
                     below = 16 * index + place.row(0, first)
                     at = below // depth * ring.layout.stage_bytes + ring.layout.offset(k=below % depth)
                     low, high = acc[block][first : first + 2]
@@ -189,7 +189,7 @@ def split(value: Reg | int, size: int) -> tuple[Reg | int, Reg | int]:
 def choose_tile(block: Reg, rows: int, columns: int) -> tuple[Reg, Reg]:
     """Return a CTA's tile row and tile column: groups of GROUP tile rows, column by column within each group."""
     group, inside = block // (GROUP * columns), block % (GROUP * columns)
-    height = (rows - group * GROUP).min(GROUP)  # the last group may have fewer tile rows
+    height = (rows - group * GROUP).min(GROUP)  # the last group may have fewer than GROUP tile rows
     return group * GROUP + inside % height, inside // height
 
 
@@ -255,7 +255,7 @@ def build_gemm_highperf(dtype: PtxType = bf16, arch: str = "sm_80", **sizes: int
         warp.load(0, reading)
         for _ in ptx.range_(-(-K // cut.k)):
             for k in range(0, cut.k, 16):
-                if k + 16 == cut.k:  # the next 16 of K are in the next stage
+                if k + 16 == cut.k:  # the next 16 columns of A (rows of B) are in the next stage
                     await_next()
                     advance(reading, cut.stages)
                 warp.load((k + 16) % cut.k, reading)

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg, RegArray
 
     Accumulators = list[list[list[Reg]]]  # a warp's accumulators: [row block][column block][element of the lane]
-    Origin = tuple[Reg | int, Reg | int]  # first row and column of a tile
+    Origin = tuple[Reg | int, Reg | int]  # first row and first column of a tile, in its matrix
 
 SHAPE = (16, 8, 16)  # M, N and K of one mma.sync
-CHUNK = 8  # elements in 16 bytes, the size of a cp.async and of an ldmatrix row
+CHUNK = 8  # 16-bit elements in 16 bytes, the size of a cp.async and of an ldmatrix row
 TILE, STEP, STAGES = 128, 32, 4  # rows and columns of C per CTA; columns of A and rows of B per stage
 WARP = 64  # rows and columns of C per warp
 THREADS = (TILE // WARP) ** 2 * 32
@@ -82,7 +82,7 @@ class Ring:
         for row in range(0, self.layout.shape[0], self.step):
             size = ptx.selp(b32, reg.scalar(b32), 16, 0, inside & (self.rows > row))
             to, source = row * self.layout.box_row_bytes, row * self.pitch
-            # A row of a tile of A is half an L2 line; the copies of the next stage read the other half.
+            # A row of A's tile is half an L2 line: prefetch 128 bytes, since the next stage copies the other half.
             ptx.cp.async_.cg(ptx.addr(target, to), ptx.addr(self.source, source), 16, size, prefetch="128B")
         self.source += rows * self.pitch + columns * 2
         self.rows -= rows
@@ -110,7 +110,7 @@ def store(pointer: Reg, shape: tuple[int, int], origin: Origin, acc: Accumulator
     place = ptx.mma.fragment(shape=SHAPE, operand="c", dtype=f32)
     row, column = origin[0] + place.row(lane, 0), origin[1] + place.column(lane, 0)
     target, pair = pointer + (row * shape[1] + column) * 2, reg.scalar(b32)
-    rows, columns = shape[0] - reg.from_(row, s32), shape[1] - reg.from_(column, s32)  # rest of C from (row, column) on
+    rows, columns = shape[0] - reg.from_(row, s32), shape[1] - reg.from_(column, s32)  # extent of C from (row, column)
     beside = [columns > j * 8 for j in range(len(acc[0]))]
     for i, blocks in enumerate(acc):
         for first in (0, 2):
@@ -151,7 +151,7 @@ def build_gemm_pipelined(dtype: PtxType = bf16, arch: str = "sm_80"):
         a_ring = Ring(a_tiles, thread, pa, (M, K), (top, 0))
         b_ring = Ring(b_tiles, thread, pb, (K, N), (0, left))
         steps, blocks = range(0, STEP, 16), range(0, WARP, 16)
-        # The swizzle repeats every eight rows, so the addresses of blocks in one column differ by a constant.
+        # The swizzle repeats every eight rows, so addresses of vertically adjacent blocks differ by a constant.
         a_rows = [name_row(a_ring, row, step, lane) for step in steps]
         b_rows = [name_row(b_ring, 0, column + block, lane) for block in blocks]
         acc = [[[reg.scalar(f32, init=0.0) for _ in range(4)] for _ in range(WARP // 8)] for _ in range(WARP // 16)]
@@ -165,7 +165,7 @@ def build_gemm_pipelined(dtype: PtxType = bf16, arch: str = "sm_80"):
             fill(stage)
         reading, filling = reg.scalar(u32, init=0), reg.scalar(u32, init=STAGES - 1)
         for _ in ptx.range_(-(-K // STEP)):
-            ptx.cp.async_.wait_group(STAGES - 2)  # waits for the copies of the stage that is read next
+            ptx.cp.async_.wait_group(STAGES - 2)  # waits until the copies to the stage that is read next are complete
             ptx.bar.sync(0)
             fill(filling)
             advance(filling)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyptx.smem import SharedAlloc
 
     Accumulators = list[list[list[Reg]]]  # a warp's accumulators: [row block][column block][element of the lane]
-    Origin = tuple[Reg | int, Reg | int]  # first row and column of a tile
+    Origin = tuple[Reg | int, Reg | int]  # first row and first column of a tile, in its matrix
 
 SHAPE = (16, 8, 16)  # M, N and K of one mma.sync
 TILE, STEP = 64, 32  # rows and columns of C per CTA; columns of A and rows of B per step

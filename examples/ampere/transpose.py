@@ -14,8 +14,8 @@ from pyptx import Tile, kernel, ptx, reg, smem
 from pyptx.types import f32, u32
 
 TILE = 32
-ROWS = 8  # rows of threads; each thread moves TILE / ROWS elements
-PITCH = TILE + 1  # words between rows of the tile in shared memory
+ROWS = 8  # rows of threads per CTA; each thread moves TILE / ROWS elements
+PITCH = TILE + 1  # row pitch of the tile in shared memory, in 32-bit words: one more than TILE avoids bank conflicts
 
 
 @kernel(

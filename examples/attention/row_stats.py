@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyptx.kernel import Kernel
     from pyptx.reg import Reg
 
-STATS_TILE = Tile("B", "Hq", "T", 2, TOGETHER, f32, align=2 * CHUNK)  # extent 2: -LSE · log2(e), delta
+STATS_TILE = Tile("B", "Hq", "T", 2, TOGETHER, f32, align=2 * CHUNK)  # extent 2: -LSE · log2(e), and delta, of queries
 
 
 def stats_specs(head_dim: int) -> tuple[Tile, ...]:

@@ -43,7 +43,7 @@ class Keys:
 
     problem: Problem
     place: TilePosition
-    step: int  # queries per iteration
+    step: int  # queries that the CTA processes per iteration
     owns = ("K", "V")
     passes = ("Q", "DOUT")
     gradients = ("DK", "DV")
@@ -84,7 +84,7 @@ class Queries:
 
     problem: Problem
     place: TilePosition
-    step: int  # keys per iteration
+    step: int  # keys that the CTA processes per iteration
     owns = ("Q", "DOUT")
     passes = ("K", "V")
     gradients = ("DQ",)

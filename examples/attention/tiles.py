@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg
     from pyptx.smem import MbarrierRef, SharedAlloc, SharedSlice, SharedTile
 
-GROUP = 128  # threads of a warpgroup
+GROUP = 128  # number of threads of a warpgroup
 WARPS = GROUP // 32
 
 

@@ -28,7 +28,7 @@ LOADER, MULTIPLIER = 12, 13  # indices of the warp that loads tiles and of the w
 THREADS = 4 * GROUP
 REGISTERS = (184, 80, 64)  # registers per thread of softmax, correction and other warpgroups; 2 * 184 + 80 + 64 = 512
 COLUMNS = 512
-CHUNK = 16  # tensor memory columns per load or store of a thread
+CHUNK = 16  # tensor memory columns that a thread loads or stores per instruction
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +65,12 @@ class Memory:
         self.plan = plan
         self.q, self.k, self.v = smem.tile(plan.q), Ring(plan.k, readers=1), Ring(plan.v, readers=1)
         self.factors, self.inverses = (smem.alloc(f32, (TILES, ROWS)) for _ in range(2))
-        self.loaded = smem.mbarrier(TILES)  # mbarriers that complete when Q is in shared memory
-        self.s_ready = smem.mbarrier(TILES)  # signal: MMAs of S, and earlier MMAs into O, are complete
-        self.factor_ready = smem.mbarrier(TILES)  # signal: the factors that rescale O are in shared memory
-        self.inverse_ready = smem.mbarrier(TILES)  # signal: the inverses of the row sums are in shared memory
-        self.p_ready = smem.mbarrier(TILES)  # signal: P is in tensor memory, and O is rescaled
-        self.o_ready = smem.mbarrier(TILES)  # signal: the last MMA into O is complete
+        self.loaded = smem.mbarrier(TILES)  # mbarrier per query tile: its Q is in shared memory
+        self.s_ready = smem.mbarrier(TILES)  # mbarrier per query tile: MMAs of S, and earlier MMAs into O, are complete
+        self.factor_ready = smem.mbarrier(TILES)  # mbarrier per query tile: factors that rescale O are in shared memory
+        self.inverse_ready = smem.mbarrier(TILES)  # mbarrier per query tile: inverses of row sums are in shared memory
+        self.p_ready = smem.mbarrier(TILES)  # mbarrier per query tile: P is in tensor memory, and O is rescaled
+        self.o_ready = smem.mbarrier(TILES)  # mbarrier per query tile: the last MMA into O is complete
 
     def init(self) -> None:
         """Emit the initialization of the mbarriers, for one thread."""

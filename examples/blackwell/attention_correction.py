@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyptx_arch_blackwell.ptx.tensor_memory import TensorMemory
 
 VECTOR = 8  # bf16 elements per 16-byte store
-STAGED = 1  # named barrier of this warpgroup; barrier 0 synchronizes the whole CTA
+STAGED = 1  # named barrier of the correction warpgroup; barrier 0 synchronizes the whole CTA
 
 
 class Correction:
@@ -33,14 +33,14 @@ class Correction:
         self.work, self.memory, self.thread = work, memory, thread_of_group()
         head_dim = memory.plan.head_dim
         self.mine = [accumulator_of(t, tile, head_dim).quarter(warp) for tile in range(TILES)]
-        self.phase = reg.scalar(u32, init=0)  # parity of the next phase of `factor_ready`
+        self.phase = reg.scalar(u32, init=0)  # phase parity of the next wait on mbarriers `factor_ready`
         self.held = reg.array(b32, CHUNK)
 
     def run(self) -> None:
         """Rescale O by the softmax's factor of each step, before P · V of that step is accumulated."""
         for tile in range(TILES):
             ptx.mbarrier.wait(self.memory.factor_ready[tile], self.phase)
-            ptx.mbarrier.arrive(self.memory.p_ready[tile])  # in step 0 there is no O to rescale
+            ptx.mbarrier.arrive(self.memory.p_ready[tile])  # step 0 has no earlier P · V: O needs no rescaling
         for _ in ptx.range_(1, self.work.steps):
             self.phase ^= 1
             for tile in range(TILES):

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from pyptx_arch_blackwell.ptx.tensor_memory import TensorMemory
 
 STEP = 128  # queries (or keys) that the CTA processes per iteration
-HALVES = 2  # a worker warpgroup processes half of a step's columns
-HALF = STEP // HALVES  # equal to `TOGETHER`, the queries whose LSE and delta are contiguous
-STAGES = {64: 4, 128: 2}  # stages that fit into shared memory, by head dimension
+HALVES = 2  # halves of the score columns of an iteration, one per worker warpgroup
+HALF = STEP // HALVES  # score columns per worker warpgroup; equals `TOGETHER`: queries with contiguous LSE and delta
+STAGES = {64: 4, 128: 2}  # stages of shared memory for loaded tiles, by head dimension
 WORKERS = HALVES * GROUP
 COLUMNS = 512
 
@@ -36,22 +36,22 @@ class Memory:
         self.head_dim, self.depth = head_dim, STAGES[head_dim]
         self.own = SharedTile(bf16, (OWNED, head_dim))
         self.passing = SharedTile(bf16, (STEP, head_dim), stages=self.depth)
-        self.across = SharedTile(bf16, (STEP, head_dim), major="MN", stages=self.depth)  # to read `passing` transposed
+        self.across = SharedTile(bf16, (STEP, head_dim), major="MN", stages=self.depth)  # layout of transposed reads
         self.tiles = [smem.tile(self.own) for _ in range(2)]
         self.stages = [smem.tile(self.passing) for _ in range(2)]
         self.stats = smem.alloc(f32, (self.depth, HALVES, 2, TOGETHER))
         self.owned, self.empty = smem.mbarrier(1), smem.mbarrier(self.depth)
         self.loaded = [smem.mbarrier(self.depth) for _ in range(2)]
-        self.mma_done = [smem.mbarrier(1) for _ in range(2)]  # signal: [0] MMAs of the scores, [1] of dP, are complete
-        self.operand_ready = [smem.mbarrier(1) for _ in range(2)]  # signal: [0] P, [1] dS, is in tensor memory
-        self.gradients_done = smem.mbarrier(1)  # signal: all MMAs are complete
+        self.mma_done = [smem.mbarrier(1) for _ in range(2)]  # mbarriers: MMAs of scores [0], of dP [1] are complete
+        self.operand_ready = [smem.mbarrier(1) for _ in range(2)]  # mbarriers: P [0], dS [1] is in tensor memory
+        self.gradients_done = smem.mbarrier(1)  # mbarrier: all MMAs of the CTA are complete
 
     def init(self) -> None:
         """Emit the initialization of the mbarriers, for one thread."""
         counts = (
             *((each, 1) for each in (self.owned, *self.loaded, *self.mma_done, self.gradients_done)),
             *((each, WORKERS) for each in self.operand_ready),
-            (self.empty, 1 + WORKERS),  # arrivals: a commit after the stage's MMAs; workers, once LSE, delta are read
+            (self.empty, 1 + WORKERS),  # arrivals: the commit of a stage's MMAs; worker threads that read LSE and delta
         )
         for barriers, count in counts:
             for barrier in barriers:
@@ -112,7 +112,7 @@ class Multiplier:
         self.passing = [ptx.tcgen05.descriptor(tiles) for tiles in memory.stages]
         self.transposed = [transposed(tiles, memory.across) for tiles in memory.stages]
         self.turn, self.phase = ptx.pipeline(memory.depth), reg.scalar(u32, init=0)
-        self.before = reg.scalar(u32)  # stage of the previous step
+        self.before = reg.scalar(u32)  # stage with the tiles of the previous step, which its gradient MMAs read
 
     def run(self, steps: Reg | int) -> None:
         """Issue all MMAs; while warps process scores (or dP), MMAs of dP (or scores) and gradients are in flight."""

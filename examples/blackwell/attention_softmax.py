@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg
     from pyptx_arch_blackwell.ptx.tensor_memory import TensorMemory
 
-THRESHOLD = 8.0  # if the row maximum (log2) grows by more, O is rescaled
-READ_AT_ONCE = 32  # columns of scores per tcgen05.ld
-CHAINS = 4  # independent max chains per row, to hide the latency of max
+THRESHOLD = 8.0  # growth of a row's maximum score (in log2) above which O is rescaled
+READ_AT_ONCE = 32  # columns of S (scores) that a thread loads per tcgen05.ld
+CHAINS = 4  # independent chains of `max` per row of scores, to hide the latency of `max`
 
 
 class Softmax:
@@ -35,7 +35,7 @@ class Softmax:
     def __init__(self, work: Work, memory: Memory, t: TensorMemory, warp: Reg) -> None:
         """Initialize maximum and sum of the row before its first key."""
         self.work, self.memory, self.problem = work, memory, work.problem
-        self.tile, self.thread = group_of_thread(), thread_of_group()  # ptxas re-reads %tid at later uses: no spill
+        self.tile, self.thread = group_of_thread(), thread_of_group()  # ptxas re-reads %tid: no spill
         self.mine = scores_of(t, 0).advance(KEYS, times=self.tile).quarter(warp)
         self.first = work.place.row + reg.from_(self.tile * ROWS, s32)
         self.row = self.first + reg.from_(self.thread, s32)
@@ -80,8 +80,8 @@ class Softmax:
         ptx.inst.max.f32(highest, highest, self.peak)
         grown = (highest - self.peak) * self.problem.scale2
         ptx.selp(f32, highest, highest, self.peak, grown > THRESHOLD)
-        ptx.inst.ex2.approx.ftz.f32(factor, (self.peak - highest) * self.problem.scale2)  # factor 1 if `peak` is kept
-        ptx.mbarrier.wait(self.memory.p_ready[self.tile], self.phase ^ 1)  # never blocks: the last factor was read
+        ptx.inst.ex2.approx.ftz.f32(factor, (self.peak - highest) * self.problem.scale2)  # factor is 1 if `peak` stays
+        ptx.mbarrier.wait(self.memory.p_ready[self.tile], self.phase ^ 1)  # no stall: O's last factor has been read
         self.send(self.memory.factors, self.memory.factor_ready, factor)
         ptx.inst.mov.f32(self.peak, highest)
         both = pair(factor, factor)

@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg
     from pyptx_arch_blackwell.ptx.tensor_memory import TensorMemory
 
-COLUMNS = scales.WORDS * scales.WORD // 128  # columns per `tcgen05.cp` of 512 bytes: 4 bytes in each of 32 lanes
-LARGEST_TILE, TENSOR_COLUMNS = 256, 512  # maximum columns of C per tile; columns of tensor memory
+COLUMNS = scales.WORDS * scales.WORD // 128  # tensor memory columns per 512 bytes of scale factors: 128 bytes each
+LARGEST_TILE, TENSOR_COLUMNS = 256, 512  # maximum columns of C per tile; columns of an SM's tensor memory
 
 
 @dataclass(frozen=True, slots=True)

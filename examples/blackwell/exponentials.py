@@ -35,8 +35,8 @@ ERROR = 2.9e-6
 """Bound on the relative error of `polynomial`, f32 roundings included, for results in the range of f32."""
 ROUNDER = 1.5 * 2.0**23
 LOWEST_POWER = -127.0
-POLYNOMIAL_EVERY = 4  # every fourth pair uses the polynomial
-EXPONENT = 23  # lowest bit of the exponent field of f32
+POLYNOMIAL_EVERY = 4  # every fourth pair of powers uses the polynomial instead of ex2
+EXPONENT = 23  # position of the lowest exponent bit in an f32
 
 
 def pair(low: Reg | float, high: Reg | float) -> Reg:

@@ -66,10 +66,10 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg
     from pyptx_arch_blackwell.ptx.tensor_memory import TensorMemory
 
-LOADER, MULTIPLIER = 0, 1  # warps of warpgroup 0; warpgroups 1 and 2 are workers
+LOADER, MULTIPLIER = 0, 1  # warps of warpgroup 0 that load tiles, and issue MMAs; warpgroups 1 and 2 are workers
 THREADS = GROUP + WORKERS
-REGISTERS = (72, 216)  # registers per thread of the first warpgroup, and of a worker: 72 + 2 * 216 = 504
-CHUNK = 32  # columns per tcgen05.ld of a worker
+REGISTERS = (72, 216)  # registers per thread of warpgroup 0, and of each worker warpgroup: 72 + 2 * 216 = 504 <= 512
+CHUNK = 32  # columns of tensor memory that a worker thread loads per tcgen05.ld
 VECTOR = 8  # bf16 elements per 16-byte store
 STAGED = 1  # named barrier of the workers; barrier 0 synchronizes the whole CTA
 
@@ -103,7 +103,7 @@ class Worker:
         """Compute P from the scores of a step, and dS from its dP."""
         memory, (stage, phase) = self.memory, self.turn.advance()
         if isinstance(self.side, Keys):
-            ptx.mbarrier.wait(memory.loaded[0][stage], phase)  # LSE and delta of the queries are loaded
+            ptx.mbarrier.wait(memory.loaded[0][stage], phase)  # LSE, delta of the stage's queries are in shared memory
         self.read(0, self.weights)
         self.hide(first)
         self.compute_operands(stage)
@@ -213,7 +213,7 @@ class Worker:
             round_pairs(packed, held)
             for at in range(0, CHUNK, VECTOR):
                 here = (self.thread, self.half * columns + (first + at))
-                if layout.boxes > 1:  # two TMA boxes, one per half
+                if layout.boxes > 1:  # the tile has two TMA boxes, one per half of its columns
                     here = (self.half, self.thread, first + at)
                 ptx.st(b32, tiles.address(*here), packed[at // 2 : (at + VECTOR) // 2], space="shared")
 

@@ -108,7 +108,7 @@ class Multiplier:
         self.q = [ptx.tcgen05.descriptor(memory.q[tile]) for tile in range(TILES)]
         self.rings = [(ring, ptx.tcgen05.descriptor(ring.tiles)) for ring in (memory.k, memory.v)]
         self.turns = [ptx.pipeline(self.plan.stages) for _ in self.rings]
-        self.phase = reg.scalar(u32, init=0)  # parity of the next phase of `p_ready`
+        self.phase = reg.scalar(u32, init=0)  # phase parity of the next wait on mbarriers `p_ready`
 
     def run(self, steps: Reg) -> None:
         """Issue all MMAs: for each query tile, P · V of the previous step, then the scores of this step."""

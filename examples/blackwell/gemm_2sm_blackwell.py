@@ -40,21 +40,21 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg
 
 BM, BN, BK, STAGES = 256, 256, 64, 4
-HALF = 128  # rows of A, and columns of B, per CTA
+HALF = 128  # rows of A, and columns of B, that each CTA of a pair loads
 A = SharedTile(bf16, (HALF, BK), stages=STAGES)
 B = SharedTile(bf16, (BK, HALF), major="MN", stages=STAGES)
-PRODUCER, MULTIPLIER, THREADS = 4, 5, 192  # warps 0-3 store C, warp 4 loads, warp 5 multiplies
+PRODUCER, MULTIPLIER, THREADS = 4, 5, 192  # warps 0-3 store C, warp 4 loads A and B, warp 5 issues MMAs
 BOTH = 0b11
 
 
 def produce(maps, tiles, barriers, row: Reg, column: Reg) -> None:
     """Copy this CTA's halves of A and B to stage after stage, each as soon as the MMAs have read its previous tiles."""
     (a, b), (sA, sB), (full, empty) = maps, tiles, barriers
-    ring = ptx.pipeline(STAGES, phase=reg.scalar(u32, init=1))  # all stages are empty at first: no wait
+    ring = ptx.pipeline(STAGES, phase=reg.scalar(u32, init=1))  # all stages start empty: the first waits pass
     for k in ptx.range_(0, a.shape[1], BK):
         stage, phase = ring.advance()
         ptx.mbarrier.wait(empty[stage], phase)
-        barrier = ptx.cluster.map_shared_u32(full[stage], 0)  # mbarrier in the pair's first CTA
+        barrier = ptx.cluster.map_shared_u32(full[stage], 0)  # address of `full` in the pair's CTA 0, which issues MMAs
         ptx.mbarrier.arrive_cluster(barrier, tx_count=A.stage_bytes + B.stage_bytes)
         ptx.cp.async_.bulk.tensor_2d(dst=sA[stage], src=a, coord=(k, row), mbar=barrier, cta_group=2)
         for panel in range(B.boxes):
@@ -93,7 +93,7 @@ def multiply(t, tiles, barriers, steps: int) -> None:
 
 @kernel(
     in_specs=(A.tma_tile("M", "K"), B.tma_tile("K", "N")),
-    out_specs=(Tile("M", "N", bf16, align=16),),  # 16 bytes: eight elements per store
+    out_specs=(Tile("M", "N", bf16, align=16),),  # alignment of C: 16-byte stores of eight elements
     grid=lambda M, N, K: (2 * -(-M // BM), -(-N // BN)),
     cluster=2,
     block=THREADS,
@@ -104,12 +104,12 @@ def gemm(a, b, c):
     tiles = smem.tile(A), smem.tile(B)
     barriers = full, empty, done = smem.mbarrier(STAGES), smem.mbarrier(STAGES), smem.mbarrier(1)
     rank = reg.from_(ptx.sreg("%cluster_ctarank"), u32)
-    row, column = ptx.ctaid_x() * HALF, ptx.ctaid_y() * BN  # CTA 1 of a pair computes the lower 128 rows
+    row, column = ptx.ctaid_x() * HALF, ptx.ctaid_y() * BN  # CTA 1 of a pair computes the lower 128 rows of its tile
     warp = reg.from_(ptx.special.tid.x(), u32) >> 5
 
     with ptx.if_((warp == 0) & ptx.elect_sync()):
         for stage in range(STAGES):
-            ptx.mbarrier.init(full[stage], 2)  # each CTA arrives with its expected bytes
+            ptx.mbarrier.init(full[stage], 2)  # arrivals: each CTA of the pair, with its byte count
             ptx.mbarrier.init(empty[stage], 1)
         ptx.mbarrier.init(done[0], 1)
         ptx.fence.mbarrier_init()

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg
 
 STEPS = DEPTH // STEP
-SHARING = 32  # rows whose scale factors share one register of a warp
+SHARING = 32  # rows of an operand whose scale factors share one register of a warp
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Format:
 
 MXFP8 = Format(e4m3, ue8m0, (e4m3, ue8m0), "mxf8f6f4", words=1)
 NVFP4 = Format(e2m1, ue4m3, (b8, b8), "mxf4nvf4", words=STEPS)
-TYPES = {  # NumPy types of elements and scale factors
+TYPES = {  # NumPy types of the elements and scale factors of each format
     MXFP8: (ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e8m0fnu),
     NVFP4: (ml_dtypes.float4_e2m1fn, ml_dtypes.float8_e4m3fn),
 }
@@ -146,7 +146,7 @@ def consume(form: Format, warp: Warp, ring: Ring, scales: tuple[Scales, Scales],
                     b=right,
                     c=d,
                     kind=form.kind,
-                    scale_vec=f"{form.words}X",  # scale factors per row and MMA
+                    scale_vec=f"{form.words}X",  # scale factors per operand row and MMA
                     dtype_scale=form.scale,
                     scale_a=of_a.of(i, step, 16),
                     scale_b=of_b.of(j, step, 8),

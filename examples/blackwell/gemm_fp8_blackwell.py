@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pyptx import TensorSpec
     from pyptx.reg import Reg, RegArray
 
-VECTOR = 4  # f32 scales per 16-byte load
+VECTOR = 4  # f32 scale factors that a thread loads at once (16 bytes)
 
 
 @dataclass(frozen=True, slots=True)

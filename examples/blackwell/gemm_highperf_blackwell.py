@@ -56,25 +56,25 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg, RegArray
     from pyptx.smem import MbarrierRef
 
-PAIR, BOTH = 2, 0b11  # CTAs per pair, and the CTA mask of a pair
-BM, HALF = 256, 128  # rows of C per tile, and per CTA: one per lane of tensor memory
+PAIR, BOTH = 2, 0b11  # CTAs per pair; CTA mask with both CTAs of a pair
+BM, HALF = 256, 128  # rows of C per tile of a CTA pair, and per CTA: one row per lane of tensor memory
 STORING, PRODUCER, MULTIPLIER = 4, 4, 5  # warps 0-3 store C, warp 4 loads A and B, warp 5 issues MMAs
 ROWS, COLUMNS = 32, 64  # rows and columns of C that a warp stores at a time
-BUFFERS = 2  # buffers of ROWS x COLUMNS elements per warp
+BUFFERS = 2  # shared memory buffers of each storing warp, of ROWS x COLUMNS elements of C
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
     """Tiling of a GEMM over CTA pairs."""
 
-    pairs: ClassVar[int] = 1  # CTA pairs per cluster; their tiles are vertically adjacent
+    pairs: ClassVar[int] = 1  # CTA pairs per cluster; their tiles of C are vertically adjacent
     dtype: ClassVar[PtxType] = bf16
     accumulators: ClassVar[int] = 2
-    warps: ClassVar[int] = MULTIPLIER + 1  # warps per CTA
-    persistent: ClassVar[int] = 1  # maximum number of CTAs per SM; 0: not persistent
+    warps: ClassVar[int] = MULTIPLIER + 1  # warps per CTA: four that store C, the loading warp, and the MMA warp
+    persistent: ClassVar[int] = 1  # maximum number of CTAs per SM if the kernel is persistent; 0 if it is not
     block_n: int = 256
     stages: int = 6
-    band: int = 8  # rows of tiles per band of the tile order
+    band: int = 8  # rows of tiles per band: CTA pairs compute C band by band
     b_major: str = "MN"
 
     def __post_init__(self) -> None:
@@ -194,7 +194,7 @@ class Block:
         self.shared_a, self.shared_b, self.shared_c = (smem.tile(x) for x in (plan.a_tile, plan.b_tile, plan.c_tile))
         self.stages = Ring(plan.stages, fillers=PAIR, emptiers=plan.pairs)
         self.acc = Ring(plan.accumulators, fillers=1, emptiers=PAIR * STORING)
-        self.half = self.rank = ptx.special.cluster_ctarank()  # the CTA's rank in its pair; in its cluster
+        self.half = self.rank = ptx.special.cluster_ctarank()  # the CTA's rank in its pair (`half`), and its cluster
         self.both: Reg | int = BOTH
         self.warp = reg.from_(ptx.special.tid.x(), u32) >> 5
         self.elected = ptx.elect_sync()
@@ -203,7 +203,7 @@ class Block:
         """Emit the code of the whole kernel."""
         with ptx.if_((self.warp == 0) & self.elected):
             self.begin()
-        ptx.cluster.sync()  # makes the mbarriers visible to the other CTAs
+        ptx.cluster.sync()  # makes the mbarriers visible to the cluster's other CTAs
         with ptx.tmem.alloc(self.tensor_columns, cta_group=2, when=self.warp == 0, relinquish=True) as t:
             self.work(t)
         ptx.ret()
@@ -341,11 +341,11 @@ class Block:
     def write(self, pairs: RegArray, buffer: int, at: Corner) -> None:
         """Write 64 columns of each thread's row to one of the warp's buffers, and store them by TMA."""
         lane, number = ptx.special.laneid(), self.warp * BUFFERS + buffer
-        ptx.cp.async_.bulk.wait_group(BUFFERS - 1, read=True)  # TMA has read this buffer's previous tile
+        ptx.cp.async_.bulk.wait_group(BUFFERS - 1, read=True)  # TMA has read the previous C tile from this buffer
         ptx.bar.warp.sync()
         for i in range(0, COLUMNS, VECTOR):
             ptx.st(b32, self.shared_c.address(number, lane, i), pairs[i // 2 : (i + VECTOR) // 2], space="shared")
-        ptx.fence.proxy_async_shared_cta()  # makes the buffer visible to TMA
+        ptx.fence.proxy_async_shared_cta()  # makes writes to the buffer of C visible to TMA
         ptx.bar.warp.sync()
         with ptx.if_(self.elected):
             ptx.cp.async_.bulk.tensor_2d.store(dst=self.c, src=self.shared_c[number], coord=(at.column, at.row))

@@ -80,7 +80,7 @@ class SharingBlock(Block):
         Block.__init__(self, plan, a, b, c)
         B, part = plan.b_tile, plan.b_part
         self.half, pair = self.rank & 1, self.rank >> 1
-        self.first = self.rank - self.half  # rank of the pair's first CTA
+        self.first = self.rank - self.half  # rank, in the cluster, of the first CTA of this CTA's pair
         self.both = mask(BOTH, self.first)
         self.alike = mask(ALIKE, self.half)
         self.share = self.half * B.mn + pair * part.mn
@@ -99,7 +99,7 @@ class SharingBlock(Block):
             dst=ptx.addr(self.target + stage * B.stage_bytes),
             src=self.b,
             coord=(k, column) if part.major == "K" else (column, k),
-            mbar=full,  # multicast also signals the mbarrier at this offset in the other pair
+            mbar=full,  # the multicast copy also signals the mbarrier at this offset in the cluster's other CTA pair
             cta_group=2,
             multicast_mask=self.alike,
         )

@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg
     from pyptx.smem import MbarrierRef
 
-ASKING = STORING + 2  # index of the warp that requests tiles, after the warps that load and multiply
+ASKING = STORING + 2  # index of the warp that requests tiles: next after the loading warp and the MMA warp
 RESPONSES, RESPONSE_BYTES = 2, 16
-READERS = PAIR * (STORING + 1) + 2  # warps of both CTAs that read a response: storing, loading; MMA, requesting
+READERS = PAIR * (STORING + 1) + 2  # warps of a CTA pair that read a response: storing, loading x 2; MMA, requesting
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +95,11 @@ class TakingBlock(Block):
             self.hand_back(self.responses.empty[place])
             ptx.clusterlaunchcontrol.query_cancel.is_canceled(response, more)
             ptx.clusterlaunchcontrol.query_cancel.get_first_ctaid(response, tile, dimension="x")
-            tile //= PAIR  # CTA index to pair index; undefined if no tile is left
+            tile //= PAIR  # converts a CTA index to the index of the CTA's pair; undefined if no tile is left
 
     def hand_back(self, empty: MbarrierRef) -> None:
         """Release the tile request response that this warp has read, so that the next one can overwrite it."""
-        ptx.fence.proxy_async_shared_cta()  # responses are written through the async proxy, like TMA copies
+        ptx.fence.proxy_async_shared_cta()  # orders the read before the async proxy's next response write
         ptx.bar.warp.sync()
         ptx.mbarrier.arrive_cluster(first_of_pair(empty), sem="release", scope="cluster", pred=self.elected)
 

@@ -43,13 +43,13 @@ if TYPE_CHECKING:
 BM, BN, BK, STAGES = 128, 256, 64, 4
 A = SharedTile(bf16, (BM, BK), stages=STAGES)
 B = SharedTile(bf16, (BK, BN), major="MN", stages=STAGES)
-PRODUCER, MULTIPLIER, THREADS = 4, 5, 192  # warps 0-3 store C, warp 4 loads, warp 5 multiplies
+PRODUCER, MULTIPLIER, THREADS = 4, 5, 192  # warps 0-3 store C, warp 4 loads A and B, warp 5 issues MMAs
 
 
 def produce(maps, tiles, barriers, row: Reg, column: Reg) -> None:
     """Copy A and B to stage after stage, each as soon as the MMAs have read its previous tiles."""
     (a, b), (sA, sB), (full, empty) = maps, tiles, barriers
-    ring = ptx.pipeline(STAGES, phase=reg.scalar(u32, init=1))  # all stages are empty at first: no wait
+    ring = ptx.pipeline(STAGES, phase=reg.scalar(u32, init=1))  # all stages start empty: the first waits pass
     for k in ptx.range_(0, a.shape[1], BK):
         stage, phase = ring.advance()
         ptx.mbarrier.wait(empty[stage], phase)
@@ -92,7 +92,7 @@ def multiply(t, tiles, barriers, steps: int) -> None:
 
 @kernel(
     in_specs=(A.tma_tile("M", "K"), B.tma_tile("K", "N")),
-    out_specs=(Tile("M", "N", bf16, align=16),),  # 16 bytes: eight elements per store
+    out_specs=(Tile("M", "N", bf16, align=16),),  # alignment of C: 16-byte stores of eight elements
     grid=lambda M, N, K: (-(-M // BM), -(-N // BN)),
     block=THREADS,
     arch="sm_100a",

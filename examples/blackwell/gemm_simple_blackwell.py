@@ -69,7 +69,7 @@ def produce_and_multiply(t, maps, tiles, barriers, row: Reg, column: Reg) -> Non
 
 @kernel(
     in_specs=(A.tma_tile("M", "K"), B.tma_tile("K", "N")),
-    out_specs=(Tile("M", "N", bf16, align=16),),  # 16 bytes: eight elements per store
+    out_specs=(Tile("M", "N", bf16, align=16),),  # alignment of C: 16-byte stores of eight elements
     grid=lambda M, N, K: (-(-N // BN), -(-M // BM)),
     block=128,
     arch="sm_100a",
@@ -89,7 +89,7 @@ def gemm(a, b, c):
     with ptx.tmem.alloc(BN, when=warp == 0, relinquish=True) as t:
         with ptx.if_(leader):
             produce_and_multiply(t, (a, b), tiles, barriers, row, column)
-        ptx.bar.sync()  # the last MMA is complete
+        ptx.bar.sync()  # all threads wait until the leader has observed the last MMA's completion
         ptx.tcgen05.fence_after_thread_sync()
         accumulators.store(t, c, warp, row + ptx.special.tid.x(), column)
     ptx.ret()

@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from pyptx import TensorSpec
     from pyptx.reg import Reg
 
-GROUP = 16  # elements of a row per thread
+GROUP = 16  # elements of a row that each thread quantizes
 THREADS = 256
 WARPS = THREADS // 32
-ACCESS = 32  # bytes of one global load
-BLOCKS = 8 * 148  # CTAs that compute the largest magnitude: eight per SM of a B200
+ACCESS = 32  # bytes that a thread reads per global load
+BLOCKS = 8 * 148  # CTAs that compute a matrix's largest magnitude: eight per SM of a B200
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Group:
         """Return this thread's 16 elements; threads cover all blocks with scale factors, also past the matrix edges."""
         M, K = shape
         _, words = scales.extent(M, K // block)
-        groups = words * scales.WORD * block // GROUP  # threads per row, 16 elements each
+        groups = words * scales.WORD * block // GROUP  # threads per row of the matrix, each for 16 elements of it
         index = ptx.ctaid_x() * THREADS + ptx.special.tid.x()
         row = index // groups
         number = index - row * groups

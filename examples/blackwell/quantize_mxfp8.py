@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg
 
 BLOCK = 32  # elements of a row that share a scale factor
-LARGEST = 448.0  # largest e4m3 number
-EXPONENT, BIAS = 23, 127  # lowest bit and bias of the f32 exponent; ue8m0 stores the same exponent
+LARGEST = 448.0  # largest finite e4m3 number
+EXPONENT, BIAS = 23, 127  # f32 exponent: position of its lowest bit, and its bias, which ue8m0 has too
 
 
 def scale_of(size: Reg) -> tuple[Reg, Reg]:
@@ -77,7 +77,7 @@ def mxfp8_of(dtype: PtxType) -> Kernel[tuple[Tile, Tile]]:
         pdata, pscale = ptx.global_ptrs(data, scale)
         values = mine.load(dtype, x)
         size, other = magnitude(values), reg.scalar(f32)
-        ptx.shfl.sync.bfly(other, size, 1)  # the adjacent lane has the other half of the block
+        ptx.shfl.sync.bfly(other, size, 1)  # the adjacent lane holds the other 16 of the block's 32 elements
         ptx.inst.max.NaN.f32(size, size, other)
         code, factor = scale_of(size)
         words = rounded(values, factor)

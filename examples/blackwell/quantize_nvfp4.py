@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from pyptx import TensorSpec
     from pyptx.reg import Reg
 
-BLOCK = 16  # elements of a row that share a scale factor; one thread holds them
-LARGEST, LARGEST_SCALE = 6.0, 448.0  # maximum of e2m1, and of e4m3
-SMALLEST = 2.0**-117  # least matrix scale: times 2^-9, the smallest e4m3, it has a finite reciprocal
+BLOCK = 16  # elements of a row that share a scale factor, all in one thread
+LARGEST, LARGEST_SCALE = 6.0, 448.0  # largest e2m1 number, and largest e4m3 number
+SMALLEST = 2.0**-117  # least scale of a matrix: its product with 2^-9, the smallest e4m3, has a finite reciprocal
 DIGITS = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])  # value of each e2m1 code
 
 

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 Index = TypeVar("Index", int, "Reg", "NDArray[np.int64]")
 
-ROWS = 128  # rows whose scale factors share 512 bytes
-WORD = 4  # contiguous scale factors (bytes) of a row
-WORDS = ROWS  # 32-bit words of 128 rows' scale factors (four per row): one per row
+ROWS = 128  # rows of a matrix whose scale factors share a 512-byte group
+WORD = 4  # adjacent scale factors of a row in one 32-bit word, one byte each
+WORDS = ROWS  # 32-bit words in a 512-byte group of scale factors: one per row
 BYTES = WORDS * WORD
 
 

@@ -42,14 +42,14 @@ if TYPE_CHECKING:
     Product = tuple[Sequence[Reg], RegArray, Sequence[Reg], tuple[int, int]]
 
 BM, BN = 128, 128  # rows and columns of C per CTA
-DEPTH = 128  # bytes of K per stage: a row of the 128B swizzle
-STEP = 32  # bytes of K per mma.sync
+DEPTH = 128  # bytes along K of A and B per stage: the width of the 128B swizzle
+STEP = 32  # bytes along K of A and B per mma.sync
 STAGES = 3
-WM, WN = 64, 32  # rows and columns of C per warp: 64 accumulator registers
-BAND = 8  # rows of tiles per band of the tile order: concurrent CTAs share operands
+WM, WN = 64, 32  # rows and columns of C per warp: 64 accumulator registers per lane
+BAND = 8  # rows of tiles per band: CTAs compute C band by band, so that concurrent CTAs share operands
 CONSUMERS = BM // WM * (BN // WN)
 PRODUCER, THREADS = CONSUMERS, (CONSUMERS + 1) * 32
-C = SharedTile(bf16, (BM, DEPTH // bf16.bytes), stages=2)  # a stage has half of the columns of a CTA's tile
+C = SharedTile(bf16, (BM, DEPTH // bf16.bytes), stages=2)  # each stage holds half the columns of a C tile
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Ring:
 
     def produce(self, steps: int, fetch: Callable[[Reg, Reg, object], None]) -> None:
         """Fill stage after stage, in one thread: `fetch(step, stage, barrier)` starts the copies of one stage."""
-        ring = ptx.pipeline(STAGES, phase=reg.scalar(u32, init=1))  # all stages are empty at first: no wait
+        ring = ptx.pipeline(STAGES, phase=reg.scalar(u32, init=1))  # all stages start empty: the first waits pass
         for step in ptx.range_(0, steps):
             stage, phase = ring.advance()
             ptx.mbarrier.wait(self.empty[stage], phase)
@@ -102,7 +102,7 @@ class Ring:
 
     def release(self, stage: Reg, lane: Reg) -> None:
         """Arrive at `empty` of a stage that this warp has read."""
-        ptx.bar.warp.sync()  # all lanes have read the stage
+        ptx.bar.warp.sync()  # all lanes of the warp have read the stage
         ptx.mbarrier.arrive(self.empty[stage], pred=lane == 0)
 
 

@@ -29,7 +29,7 @@ class Memory:
         """Allocate; mbarriers count bytes of TMA loads (`owned`, `loaded`) or warps that have read stages (`empty`)."""
         self.own = SharedTile(bf16, (ROWS, head_dim), swizzle=swizzle, stages=CONSUMERS)
         self.passing = SharedTile(bf16, (STEP, head_dim), stages=STAGES)
-        self.across = SharedTile(bf16, (STEP, head_dim), major="MN", stages=STAGES)  # layout of `passing`, transposed
+        self.across = SharedTile(bf16, (STEP, head_dim), major="MN", stages=STAGES)  # layout of transposed reads
         self.tiles = [smem.tile(self.own) for _ in range(2)]
         self.stages = [smem.tile(self.passing) for _ in range(2)]
         self.stats = smem.alloc(f32, (STAGES, 2, STEP))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg, RegArray
     from pyptx.smem import SharedAlloc, SharedSlice, SharedTile
 
-FIRST_TURN = 1  # first named barrier of `Turns`; barrier 0 synchronizes the whole CTA
+FIRST_TURN = 1  # id of the first named barrier that `Turns` uses; barrier 0 synchronizes the whole CTA
 
 
 class Types(TypedDict):
@@ -41,7 +41,7 @@ def stage_rows(acc: RegArray, layout: SharedTile, tiles: SharedAlloc, stage: Reg
     """Round a warpgroup's accumulator to bf16 and write it to a stage of shared memory, 16 columns at a time."""
     packed = reg.array(b32, 4)
     for column in range(0, layout.shape[1], 16):
-        first = column // 2  # 16 columns of the accumulator are 8 registers
+        first = column // 2  # 16 columns of the accumulator are 8 registers per thread
         round_pairs(packed, acc[first : first + 8])
         stage_pairs(packed, layout, tiles, stage, thread, column=column)
 
@@ -103,7 +103,7 @@ def accumulate(d: RegArray, weights: RegArray, b: Reg, b_layout: SharedTile) -> 
             shape=(ROWS, b_layout.mn, b_layout.k_step),
             **TYPES,
             d=d,
-            a=weights[k // 4 : k // 4 + 4],  # 16 columns of W are 4 registers
+            a=weights[k // 4 : k // 4 + 4],  # 16 columns of W are 4 registers per thread
             b=b,
             b_k_offset=b_layout.offset(k=k),
             scale_d=True,

@@ -14,7 +14,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2]))  # makes `examples` im
 from examples.attention.tiles import GROUP
 from examples.hopper.clusters import AT_ONCE
 
-ROWS = 64  # M of one wgmma
+ROWS = 64  # query rows per consumer warpgroup: M of one wgmma
 MERGING = 3.9
 """Time in us that splitting the keys adds to a cluster: the merge, and the wait until all its CTAs have started.
 
@@ -100,7 +100,7 @@ PLANS = (
     WIDE,
     LONG,
     *(replace(NARROW, splits=splits) for splits in (2, 3, 4, 6, 8)),
-    replace(WIDE, stages=3, splits=5),  # for 4096 queries, the number of tiles equals the number of resident clusters
+    replace(WIDE, stages=3, splits=5),  # for 4096 queries: as many query tiles as clusters that are resident at once
     *(replace(LONG, splits=splits) for splits in (2, 3, 4, 5, 6, 8)),
 )
 

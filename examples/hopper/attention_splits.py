@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
     from pyptx.reg import Reg, RegArray
 
-CHUNK = 4  # f32 accumulators per 16 bytes (chunk): two adjacent columns of row r and of row r + 8
-COLUMNS = 8  # columns of O that four lanes (a quad) cover with a chunk (16 bytes) each
-DOWN = (0, 8)  # offsets of a thread's two rows from its first row
+CHUNK = 4  # f32 accumulators of a thread per 16-byte chunk: two adjacent columns of row r and of row r + 8
+COLUMNS = 8  # columns of O that a quad of lanes covers with one 16-byte chunk per lane
+DOWN = (0, 8)  # offsets of a thread's two rows of O from the first of them
 
 
 class Partial:

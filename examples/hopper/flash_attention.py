@@ -167,7 +167,7 @@ class Consumer:
     def _store(self, output) -> None:
         """Store O by stmatrix and TMA, through the shared memory of Q."""
         own = self.order.own + self.plan.consumers
-        ptx.bar.sync(own, GROUP)  # all four warps have read Q
+        ptx.bar.sync(own, GROUP)  # all four warps have read Q: O may overwrite it
         stage_rows(self.out, self.plan.q, self.queries.tiles, self.number, self.thread)
         ptx.fence.proxy_async_shared_cta()
         ptx.bar.sync(own, GROUP)
@@ -221,9 +221,9 @@ def flash_attention_of(plan: Plan) -> Kernel[tuple[Tile, Tile]]:
         """Compute O and LSE; `scale` defaults to 1 / sqrt(head_dim)."""
         problem, q_tiles = problem_of(Q, K, scale, causal=causal), smem.tile(plan.q)
         rings = [Ring(layout, plan.consumers * WARPS) for layout in (plan.k, plan.v)]
-        queries = QueryTiles(plan, q_tiles)  # Q's mbarrier follows the tiles, aligned to 1024 bytes
+        queries = QueryTiles(plan, q_tiles)  # allocates Q's mbarrier after the tiles, which need 1024-byte alignment
         thread, group = reg.from_(ptx.special.tid.x(), u32), reg.scalar(u32)
-        ptx.shfl.sync.idx(group, thread >> 7, 0)  # lets ptxas infer a warp-uniform index
+        ptx.shfl.sync.idx(group, thread >> 7, 0)  # lets ptxas infer a warp-uniform warpgroup index
         with ptx.if_(thread == 0):
             fetch_maps(Q, K, V)
             for barriers in (queries, *rings):

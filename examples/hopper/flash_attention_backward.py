@@ -56,8 +56,8 @@ if TYPE_CHECKING:
     from pyptx.smem import SharedSlice
 
 THREADS = (1 + CONSUMERS) * GROUP
-REGISTERS = (24, 240)  # registers per thread of the producer warpgroup, and of a consumer
-STAGED = 1  # first named barrier of the consumers; barrier 0 synchronizes the whole CTA
+REGISTERS = (24, 240)  # registers per thread of the producer warpgroup, and of each consumer warpgroup
+STAGED = 1  # first named barrier of the consumer warpgroups, one each; barrier 0 synchronizes the whole CTA
 
 
 # --- the producer -----------------------------------------------------------------------------------
@@ -92,7 +92,7 @@ class Consumer:
     def __init__(self, side: Keys | Queries, memory: Memory, number: Reg, arrays: dict) -> None:
         """Declare registers, and build descriptors of the owned tiles; `number` is the index of the consumer."""
         self.side, self.memory, self.number = side, memory, number
-        self.turn, self.reading = ptx.pipeline(STAGES), reg.scalar(u32, init=STAGES)  # initial: no stage was read yet
+        self.turn, self.reading = ptx.pipeline(STAGES), reg.scalar(u32, init=STAGES)  # STAGES: no stage in use yet
         thread = thread_of_group()
         self.first_lane = (thread & 31) == 0
         self.scores, self.products = (reg.wgmma_frag(m=ROWS, n=STEP, dtype=f32) for _ in range(2))
@@ -118,13 +118,13 @@ class Consumer:
         """Compute one step: scores and dO · Vᵀ from the owned tiles and the stage's tiles, then the gradient MMAs."""
         memory, (stage, phase) = self.memory, self.turn.advance()
         self.multiply(self.scores, 0, stage, phase)
-        ptx.wgmma.wait_group(1)  # previous gradient MMAs are complete: `products` may be overwritten
+        ptx.wgmma.wait_group(1)  # the previous step's gradient MMAs are complete: `products` may be overwritten
         self.release(stage)
         self.multiply(self.products, 1, stage, phase)
-        ptx.wgmma.wait_group(1)  # MMAs of the scores are complete
+        ptx.wgmma.wait_group(1)  # the MMAs of this step's scores are complete
         self.hide(place.row)
         self.compute_operands(stage)
-        ptx.wgmma.wait_group(0)  # MMAs of dO · Vᵀ are complete
+        ptx.wgmma.wait_group(0)  # the MMAs of this step's dO · Vᵀ are complete
         self.differentiate(stage)
         round_pairs(self.weights, self.scores)
         round_pairs(self.changes, self.products)
@@ -190,7 +190,7 @@ class Consumer:
             yield from (self.stats[which][self.layout.row(0, i) // 8] for i in range(len(self.scores)))
             return
         at = self.memory.stats.address(stage, which, self.column)
-        for i in range(0, len(self.scores), 4):  # scores i to i + 3: two columns of two rows
+        for i in range(0, len(self.scores), 4):  # a thread's scores i to i + 3: two adjacent columns of two rows
             pair = [reg.scalar(f32) for _ in range(2)]
             ptx.inst.ld.shared.v2.f32(pair, ptx.addr(at, self.layout.column(0, i) * 4))
             yield from pair * 2
@@ -201,9 +201,9 @@ class Consumer:
         """Scale dQ and dK; store the gradients by TMA through the shared memory of the tiles that the CTA owns."""
         for value in self.acc[0]:
             ptx.inst.mul.rn.f32(value, value, self.side.problem.scale)
-        thread = thread_of_group()  # read %tid again, so that it occupies no register during the main loop
+        thread = thread_of_group()  # %tid is read again, so that `thread` occupies no register during the main loop
         barrier, memory = self.number + STAGED, self.memory
-        ptx.bar.sync(barrier, GROUP)  # all warps have read the tiles
+        ptx.bar.sync(barrier, GROUP)  # all warps of the consumer have read the tiles: gradients may overwrite them
         for acc, tiles in zip(self.acc, memory.tiles, strict=False):
             stage_rows(acc, memory.own, tiles, self.number, thread)
         ptx.fence.proxy_async_shared_cta()
@@ -241,7 +241,7 @@ def flash_attention_backward_of(head_dim: int, *, overlaps: bool = False) -> Ker
         problem, memory = problem_of(Q, K, scale, causal=causal), Memory(head_dim)
         arrays = {"Q": Q, "K": K, "V": V, "DOUT": DOUT, "STATS": STATS, "DQ": DQ, "DK": DK, "DV": DV}
         thread, group = reg.from_(ptx.special.tid.x(), u32), reg.scalar(u32)
-        ptx.shfl.sync.idx(group, thread >> 7, 0)  # lets ptxas infer a warp-uniform index
+        ptx.shfl.sync.idx(group, thread >> 7, 0)  # lets ptxas infer a warp-uniform warpgroup index
         with ptx.if_(thread == 0):
             fetch_maps(Q, K, V, DOUT)
             memory.init()

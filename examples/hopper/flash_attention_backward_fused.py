@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from pyptx.kernel import Kernel
     from pyptx.reg import Reg
 
-BOTH = 3  # named barrier of both consumers together; 1 and 2 synchronize one consumer each
-QUEUED = 4  # f32 elements that a thread adds per instruction: 16 bytes
+BOTH = 3  # named barrier that synchronizes both consumer warpgroups; 1 and 2 synchronize one of them each
+QUEUED = 4  # f32 elements of dQ that a thread adds to global memory per instruction: 16 bytes
 
 
 def sums_tile(head_dim: int) -> Tile:
@@ -125,7 +125,7 @@ class FusedConsumer(Consumer):
         memory, (stage, phase) = self.memory, self.turn.advance()
         self.multiply(self.scores, 0, stage, phase)
         self.multiply(self.products, 1, stage, phase)
-        ptx.wgmma.wait_group(1)  # MMAs of the scores are complete
+        ptx.wgmma.wait_group(1)  # the MMAs of this step's scores are complete, those of dO · Vᵀ are in flight
         self.hide(place.row)
         self.compute_operands(stage)
         round_pairs(self.weights, self.scores)
@@ -213,7 +213,7 @@ def fused_of(head_dim: int) -> Kernel[tuple[Tile, Tile]]:
         problem, memory = problem_of(Q, K, scale, causal=causal), Shared(head_dim)
         arrays = {"Q": Q, "K": K, "V": V, "DOUT": DOUT, "STATS": STATS, "SUMS": SUMS, "DK": DK, "DV": DV}
         thread, group = reg.from_(ptx.special.tid.x(), u32), reg.scalar(u32)
-        ptx.shfl.sync.idx(group, thread >> 7, 0)  # lets ptxas infer a warp-uniform index
+        ptx.shfl.sync.idx(group, thread >> 7, 0)  # lets ptxas infer a warp-uniform warpgroup index
         with ptx.if_(thread == 0):
             fetch_maps(Q, K, V, DOUT)
             memory.init()
@@ -283,7 +283,7 @@ def gradients(q, k, v, out, lse, dout, dlse, *, causal: bool = False, scale: flo
     _, queries, _, head_dim = q.shape
     stats, sums = BEGIN[head_dim](out, dout, lse, dlse, T=steps_of(queries))
     dk, dv, *added = FUSED[head_dim](q, k, v, dout, stats, sums, causal=causal, scale=scale)
-    # jax returns a mutated array as a new one; in other frameworks it is the same array.
+    # jax returns a mutated array as a new array, `added`; other frameworks mutate `sums` itself.
     return FINISH[head_dim](*added or (sums,), Sq=queries, scale=scale), dk, dv
 
 

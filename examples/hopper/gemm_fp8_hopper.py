@@ -41,7 +41,7 @@ class Fp8Gemm(Gemm):
     """Tile sizes of the GEMM: 128 bytes of K per stage, over which the tensor cores accumulate."""
 
     dtype: ClassVar[PtxType] = e4m3
-    widest: ClassVar[int] = 192  # maximum columns per tile: two accumulators of 96 registers each
+    widest: ClassVar[int] = 192  # maximum columns of C per tile: two accumulators of 96 registers each
     block_n: int = 128
     stages: int = 6
     b_major: str = field(default="K", init=False)

@@ -53,8 +53,8 @@ class Gemm(Cut):
     """Tile sizes of a GEMM with clusters. The defaults are for large matrices."""
 
     dtype: ClassVar[PtxType] = bf16
-    cluster: int = 2  # CTAs per cluster, vertically adjacent: they share their tiles of B
-    band: int = 8  # rows of clusters per band of the tile order
+    cluster: int = 2  # CTAs per cluster; their tiles of C are vertically adjacent and share tiles of B
+    band: int = 8  # rows of clusters per band: clusters compute C band by band
     b_major: str = "MN"
 
     def __post_init__(self) -> None:
@@ -114,7 +114,7 @@ class Gemm(Cut):
         """Fill stage after stage, each as soon as the consumers of all CTAs have read its previous tiles."""
         A, B, part, rank = self.a_tile, self.b_tile(), self.b_tile(self.cluster), ptx.special.cluster_ctarank()
         everyone = (1 << self.cluster) - 1 if self.cluster > 1 else None
-        ring = ptx.pipeline(self.stages, phase=reg.scalar(u32, init=1))  # all stages are empty at first: no wait
+        ring = ptx.pipeline(self.stages, phase=reg.scalar(u32, init=1))  # all stages start empty: the first waits pass
         start = reg.from_(shared.b, u32) + rank * part.stage_bytes
         for row, column in self.tiles(*c.shape):
             share = column + rank * part.mn
@@ -158,10 +158,10 @@ class Gemm(Cut):
         elected = ptx.elect_sync()
         for panel in range(self.block_n // 64):
             buffer = warp * buffers + panel % buffers
-            ptx.cp.async_.bulk.wait_group(buffers - 1, read=True)  # TMA has read the previous contents of this buffer
+            ptx.cp.async_.bulk.wait_group(buffers - 1, read=True)  # TMA has read the previous C tile from this buffer
             ptx.bar.warp.sync()
             stage_panel(acc, panel, staged, buffer, lane)
-            ptx.fence.proxy_async_shared_cta()  # makes the buffer visible to TMA (async proxy)
+            ptx.fence.proxy_async_shared_cta()  # makes writes to the buffer of C visible to TMA (async proxy)
             ptx.bar.warp.sync()
             with ptx.if_(elected):
                 ptx.cp.async_.bulk.tensor_2d.store(dst=c, src=staged[buffer], coord=(column + panel * 64, row))

@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from pyptx.smem import SharedAlloc
 
 THREADS = 2 * GROUP  # two warpgroups: one thread of the first issues copies, the second issues MMAs
-COLUMNS = ROWS  # columns of C per CTA: M of one wgmma
-BK = 64  # elements of K per stage: a row of the 128B swizzle
+COLUMNS = ROWS  # columns of C per CTA: M of one wgmma, which computes Cᵀ
+BK = 64  # elements of K per stage: 128 bytes of bf16, the width of the 128B swizzle
 reference = highperf.reference
 
 
@@ -115,7 +115,7 @@ class Narrow:
     def produce(self, a, b, shared: Shared) -> None:
         """Fill stage after stage, each as soon as the MMAs have read its previous tiles."""
         A, B, (row, column) = self.a_tile, self.b_tile, self.corner()
-        ring = ptx.pipeline(self.stages, phase=reg.scalar(u32, init=1))  # all stages are empty at first: no wait
+        ring = ptx.pipeline(self.stages, phase=reg.scalar(u32, init=1))  # all stages start empty: the first waits pass
         for step in ptx.range_(*self.steps(a.shape[1])):
             stage, phase = ring.advance()
             k, full = step * BK, shared.stages.full[stage]
@@ -128,7 +128,7 @@ class Narrow:
     def consume(self, acc: RegArray, shared: Shared, steps: tuple[Reg, Reg]) -> None:
         """Multiply stage after stage, with one wgmma group in flight."""
         for each in acc:
-            ptx.mov(f32, each, 0.0)  # CTAs without steps (short K) add 0
+            ptx.mov(f32, each, 0.0)  # zeros: the partial sums of a CTA that has no steps because K is short
         first_a, first_b = ptx.wgmma.descriptor(shared.a), ptx.wgmma.descriptor(shared.b)
         elected, ring, read_ = ptx.elect_sync(), ptx.pipeline(self.stages), ptx.pipeline(self.stages)
         for step in ptx.range_(*steps):
@@ -182,7 +182,7 @@ class Narrow:
         """Round the accumulator and store it by TMA."""
         row, column = self.corner()
         stage_turned(acc, shared.c, thread)
-        ptx.fence.proxy_async_shared_cta()  # makes the tile visible to TMA (async proxy)
+        ptx.fence.proxy_async_shared_cta()  # makes the tile of C visible to TMA (async proxy)
         ptx.bar.sync(1, GROUP)
         with ptx.if_(thread == 0):
             ptx.cp.async_.bulk.tensor_2d.store(dst=c, src=shared.c, coord=(column, row))
@@ -194,10 +194,10 @@ class Narrow:
         first = ptx.special.cluster_ctarank() == 0
         with ptx.if_(consumes & ~first):
             self.hand_over(acc, shared, thread)
-        ptx.cluster.sync()  # all partial sums are in shared memory
+        ptx.cluster.sync()  # the partial sums of the cluster's CTAs are in their shared memory
         with ptx.if_(consumes & first):
             self.add_up(acc, shared, thread)
-        ptx.cluster.sync()  # no CTA exits while its shared memory is read
+        ptx.cluster.sync()  # no CTA exits while another CTA reads its shared memory
         return consumes & first
 
     def kernel(self):
@@ -217,7 +217,7 @@ class Narrow:
             """Compute C = A · B, one cluster per tile of C."""
             shared, tid = Shared(self), reg.from_(ptx.special.tid.x(), u32)
             leader = (tid < 32) & ptx.elect_sync()
-            consumes = ptx.shfl.sync.idx(reg.scalar(u32), tid >> 7, 0) == 1  # lets ptxas infer a warp-uniform index
+            consumes = ptx.shfl.sync.idx(reg.scalar(u32), tid >> 7, 0) == 1  # lets ptxas infer a warp-uniform condition
             with ptx.if_(leader):
                 prefetch(a, b, c)
                 shared.stages.init()
@@ -251,8 +251,8 @@ class Shared:
 def stage_turned(acc: RegArray, staged: SharedAlloc, thread: Reg) -> None:
     """Round the accumulator to bf16, and write it transposed and swizzled to shared memory."""
     packed, lane = reg.array(b32, 4), thread & 31
-    y, x = (lane >> 4) * 8 + (lane & 7), (thread >> 5) * 16 + (lane & 8)  # row and column of a lane's 16 bytes
-    for column in range(0, len(acc), 8):  # 16 columns of `acc` are 8 registers
+    y, x = (lane >> 4) * 8 + (lane & 7), (thread >> 5) * 16 + (lane & 8)  # row, column for a lane's stmatrix
+    for column in range(0, len(acc), 8):  # 16 columns of `acc` are 8 registers per thread
         round_pairs(packed, acc[column : column + 8])
         ptx.stmatrix(smem=staged.address(y + column * 2, x), regs=packed, trans=True)
 

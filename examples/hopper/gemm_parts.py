@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyptx.smem import SharedAlloc, SharedTile
 
 ROWS = 64  # rows of C per warpgroup: M of one wgmma
-PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232  # registers per thread; 40 + 2 * 232 = 3 * 168 at launch
+PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232  # registers per thread: 40 + 2 * 232 = 504 = 3 * 168 at launch
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Cut:
     prerequisite grid completes.
     """
 
-    widest: ClassVar[int] = 256  # maximum N of one wgmma
+    widest: ClassVar[int] = 256  # maximum columns of C per tile: the maximum N of one wgmma
     block_m: int = 128
     block_n: int = 256
     stages: int = 4
@@ -95,7 +95,7 @@ def divide(cut: Cut, begin: Callable[[], None], *, produce: Callable[[], None], 
     deals = cut.block_m > ROWS
     tid = reg.from_(ptx.special.tid.x(), u32)
     leader = (tid < 32) & ptx.elect_sync()
-    warpgroup = ptx.shfl.sync.idx(reg.scalar(u32), tid >> 7, 0)  # lets ptxas infer a warp-uniform index
+    warpgroup = ptx.shfl.sync.idx(reg.scalar(u32), tid >> 7, 0)  # lets ptxas infer a warp-uniform warpgroup index
     with ptx.if_(leader):
         begin()
     meet()
@@ -139,8 +139,8 @@ def multiply(acc: RegArray, a: Reg, b: Reg, tiles: tuple[SharedTile, SharedTile]
 
 def stage_panel(acc: RegArray, panel: int, staged: SharedAlloc, buffer: Reg, lane: Reg) -> None:
     """Round 64 columns of a warp's 16 rows to bf16, and write them swizzled: 4 `stmatrix`, 16 `cvt`."""
-    packed, y, x = reg.array(b32, 4), lane & 15, (lane >> 4) * 8  # row, column that the lane addresses
-    for block in range(panel * 32, panel * 32 + 32, 8):  # 16 columns of `acc` are 8 registers
+    packed, y, x = reg.array(b32, 4), lane & 15, (lane >> 4) * 8  # row, column for the lane's stmatrix
+    for block in range(panel * 32, panel * 32 + 32, 8):  # 16 columns of `acc` are 8 registers per thread
         for pair, i in zip(packed, range(block, block + 8, 2), strict=True):
             ptx.cvt(bf16x2, f32, pair, acc[i + 1], acc[i], rounding="rn")
         ptx.stmatrix(smem=staged.address(buffer, y, x + block * 2 % 64), regs=packed)

@@ -80,7 +80,7 @@ def store(acc: RegArray, c, row: Reg, column: Reg) -> None:
 
 @kernel(
     in_specs=(A.tma_tile("M", "K"), B.tma_tile("K", "N")),
-    out_specs=(Tile("M", "N", bf16, align=4),),  # 4 bytes: two elements per store
+    out_specs=(Tile("M", "N", bf16, align=4),),  # alignment of C: 4-byte stores of two elements
     grid=lambda M, N, K: (-(-N // BN), -(-M // BM)),
     block=THREADS,
     arch="sm_90a",
@@ -104,7 +104,7 @@ def gemm(a, b, c):
             fetch((a, b), (sA[stage], sB[stage]), full[stage], (row, column, stage * BK))
     ptx.bar.sync()
 
-    group = ptx.shfl.sync.idx(reg.scalar(u32), tid >> 7, 0)  # lets ptxas infer a warp-uniform index
+    group = ptx.shfl.sync.idx(reg.scalar(u32), tid >> 7, 0)  # lets ptxas infer a warp-uniform warpgroup index
     a0 = ptx.wgmma.advance(ptx.wgmma.descriptor(sA), A.offset(mn=ROWS), times=group)
     b0 = ptx.wgmma.descriptor(sB)
     ring, freed = ptx.pipeline(STAGES), ptx.pipeline(STAGES)

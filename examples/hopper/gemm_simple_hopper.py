@@ -66,7 +66,7 @@ def store(acc: RegArray, c, row: Reg, column: Reg) -> None:
 
 @kernel(
     in_specs=(A.tma_tile("M", "K"), B.tma_tile("K", "N")),
-    out_specs=(Tile("M", "N", bf16, align=4),),  # 4 bytes: two elements per store
+    out_specs=(Tile("M", "N", bf16, align=4),),  # alignment of C: 4-byte stores of two elements
     grid=lambda M, N, K: (-(-N // BN), -(-M // BM)),
     block=128,
     arch="sm_90a",

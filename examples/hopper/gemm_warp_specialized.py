@@ -31,7 +31,7 @@ BM, BN, BK, STAGES = 128, 256, 64, 4
 ROWS = 64  # rows of C per warpgroup: M of one wgmma
 CONSUMERS = BM // ROWS  # consumer warpgroups; the producer warpgroup precedes them
 THREADS = 128 * (1 + CONSUMERS)
-PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232  # registers per thread; 40 + 2 * 232 = 3 * 168 at launch
+PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232  # registers per thread: 40 + 2 * 232 = 504 = 3 * 168 at launch
 A = SharedTile(bf16, (BM, BK), stages=STAGES)
 B = SharedTile(bf16, (BK, BN), major="MN", stages=STAGES)
 
@@ -39,7 +39,7 @@ B = SharedTile(bf16, (BK, BN), major="MN", stages=STAGES)
 def produce(maps, tiles, barriers, row: Reg, column: Reg) -> None:
     """Fill stage after stage, each as soon as the consumers have read its previous tiles."""
     (a, b), (sA, sB), (full, empty) = maps, tiles, barriers
-    ring = ptx.pipeline(STAGES, phase=reg.scalar(u32, init=1))  # all stages are empty at first: no wait
+    ring = ptx.pipeline(STAGES, phase=reg.scalar(u32, init=1))  # all stages start empty: the first waits pass
     for k in ptx.range_(0, a.shape[1], BK):
         stage, phase = ring.advance()
         ptx.mbarrier.wait(empty[stage], phase)
@@ -106,7 +106,7 @@ def store(acc: RegArray, c, row: Reg, column: Reg) -> None:
 
 @kernel(
     in_specs=(A.tma_tile("M", "K"), B.tma_tile("K", "N")),
-    out_specs=(Tile("M", "N", bf16, align=4),),  # 4 bytes: two elements per store
+    out_specs=(Tile("M", "N", bf16, align=4),),  # alignment of C: 4-byte stores of two elements
     grid=lambda M, N, K: (-(-N // BN), -(-M // BM)),
     block=THREADS,
     arch="sm_90a",
@@ -119,12 +119,12 @@ def gemm(a, b, c):
     row, column = ptx.ctaid_y() * BM, ptx.ctaid_x() * BN
     tid = reg.from_(ptx.special.tid.x(), u32)
     leader = (tid < 32) & ptx.elect_sync()
-    warpgroup = ptx.shfl.sync.idx(reg.scalar(u32), tid >> 7, 0)  # lets ptxas infer a warp-uniform index
+    warpgroup = ptx.shfl.sync.idx(reg.scalar(u32), tid >> 7, 0)  # lets ptxas infer a warp-uniform warpgroup index
 
     with ptx.if_(leader):
         for stage in range(STAGES):
             ptx.mbarrier.init(full[stage], 1)
-            ptx.mbarrier.init(empty[stage], CONSUMERS * 4)  # one arrival per consumer warp
+            ptx.mbarrier.init(empty[stage], CONSUMERS * 4)  # one arrival per warp of the consumer warpgroups
         ptx.fence.proxy_async_shared_cta()  # makes the mbarriers visible to TMA (async proxy)
     ptx.bar.sync()
 

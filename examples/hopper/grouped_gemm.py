@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg, RegArray
     from pyptx.smem import SharedAlloc
 
-CHUNK = 8  # bf16 elements in a lane's 16-byte copy; one copy per lane covers 4 rows of 64 columns
+CHUNK = 8  # bf16 elements per 16-byte copy of a lane; the copies of 32 lanes cover 4 rows of 64 columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class GroupedGemm(Gemm):
         begin, end = reg.scalar(u32, init=0), reg.scalar(u32)
         ptx.ld(u32, end, ptx.addr(pe))
         with ptx.loop():
-            rows = (end - begin + (self.block_m - 1)) // self.block_m  # tile rows of the group, rounded up
+            rows = (end - begin + (self.block_m - 1)) // self.block_m  # rows of tiles in the group, rounded up
             tiles = rows * columns
             with ptx.if_(tile < tiles):
                 row, column = place(tile, rows, columns, self.band)
@@ -83,7 +83,7 @@ class GroupedGemm(Gemm):
     def produce(self, x, w, ends, shared: Shared) -> None:
         """Fill stage after stage, each as soon as the consumers have read its previous tiles."""
         X, W, start = self.a_tile, self.b_tile(), reg.from_(shared.b, u32)
-        ring = ptx.pipeline(self.stages, phase=reg.scalar(u32, init=1))  # all stages are empty at first: no wait
+        ring = ptx.pipeline(self.stages, phase=reg.scalar(u32, init=1))  # all stages start empty: the first waits pass
         for group, row, _, column in self.tiles(ends, w):
             for k in ptx.range_(0, x.shape[1], X.k):
                 stage, phase = ring.advance()
@@ -128,10 +128,10 @@ class GroupedGemm(Gemm):
         whole, elected = row + 16 <= end, ptx.elect_sync()
         for panel in range(self.block_n // 64):
             buffer, left = warp * buffers + panel % buffers, column + panel * 64
-            ptx.cp.async_.bulk.wait_group(buffers - 1, read=True)  # TMA has read the previous contents of this buffer
+            ptx.cp.async_.bulk.wait_group(buffers - 1, read=True)  # TMA has read the previous Y tile from this buffer
             ptx.bar.warp.sync()
             stage_panel(acc, panel, staged, buffer, lane)
-            ptx.fence.proxy_async_shared_cta()  # makes the buffer visible to TMA (async proxy)
+            ptx.fence.proxy_async_shared_cta()  # makes writes to the buffer of Y visible to TMA (async proxy)
             ptx.bar.warp.sync()
             with ptx.if_(whole & elected):
                 ptx.cp.async_.bulk.tensor_2d.store(dst=y, src=staged[buffer], coord=(left, row))

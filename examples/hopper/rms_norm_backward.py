@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 
 OWNED = 16  # columns per thread; their x, dy, w and dw are in registers
 SMS = 132  # SMs of an H100 or H200
-WARPS = 32  # warps per CTA of the kernel that adds partial sums
-WIDTH = 32 * 4  # columns per CTA of the kernel that adds partial sums
+WARPS = 32  # warps per CTA of the kernel that adds partial sums of dw
+WIDTH = 32 * 4  # columns of dw per CTA of the kernel that adds partial sums
 
 
 def plan_for(columns: int, dtype: PtxType) -> Plan:
@@ -85,7 +85,7 @@ def differentiate(plan: Plan, X, W, DY, DX, Shares, eps: float) -> None:
         row.sum(squares, products, slot=stage, phase=phase)
         row.part()
         if plan.warps == 1:
-            ptx.bar.warp.sync()  # all lanes have read the stage; `sum` synchronizes several warps
+            ptx.bar.warp.sync()  # all lanes have read the stage; with several warps, `sum` synchronizes them
         ring.fetch(stage)
 
         rstd = reg.scalar(f32)

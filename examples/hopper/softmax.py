@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg
 
 LOG2_E = math.log2(math.e)
-LOWEST = float(np.finfo(np.float32).min)  # initial maximum; not -inf: -inf minus -inf would be NaN
+LOWEST = float(np.finfo(np.float32).min)  # initial row maximum; with -inf, -inf minus -inf would be NaN
 
 
 def exponential(value: Reg, peak: Reg) -> Reg:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pyptx.reg import Reg
 
 THREADS = 128
-SHARE = 64  # bytes of each matrix per thread
+SHARE = 64  # bytes of each matrix that a thread reads or writes
 LOG2_E = math.log2(math.e)
 BOUNDS = (("maxntid", (THREADS, 1, 1)), ("minnctapersm", (8,)))
 
@@ -103,7 +103,7 @@ swiglu, swiglu_bf16 = swiglu_for(f32), swiglu_for(bf16)
 def reference(gate: np.ndarray, up: np.ndarray) -> np.ndarray:
     """Return Y, computed by NumPy in float64."""
     g = gate.astype(np.float64)
-    return g / 2 * (1 + np.tanh(g / 2)) * up.astype(np.float64)  # sigmoid by tanh: exp(-g) would overflow for g < -709
+    return g / 2 * (1 + np.tanh(g / 2)) * up.astype(np.float64)  # sigmoid(g) by tanh: exp(-g) overflows if g < -709
 
 
 def report(swiglu_for) -> None:

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 HELD = 32  # maximum number of row elements per thread
 FEWEST, MOST = 128, 512  # minimum and maximum number of threads per CTA
-COMFORTABLE, AVAILABLE = 112 << 10, 224 << 10  # bytes of shared memory for rows, with two CTAs per SM and one
-CLUSTERS = (2, 4, 8)  # portable cluster sizes
+COMFORTABLE, AVAILABLE = 112 << 10, 224 << 10  # bytes of shared memory for rows per CTA, with two CTAs per SM, or one
+CLUSTERS = (2, 4, 8)  # portable cluster sizes, in CTAs
 
 
 @dataclass(frozen=True, slots=True)

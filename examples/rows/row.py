@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyptx import TensorSpec
     from pyptx.reg import Reg
 
-NUMBERS = 2  # maximum number of f32 values per reduction
+NUMBERS = 2  # maximum number of f32 values that each thread contributes to a reduction
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +256,7 @@ class Row:
             for barrier in self._arrived:
                 ptx.mbarrier.init(barrier, 1)
             ptx.fence.mbarrier_init()
-        ptx.cluster.arrive(sem="relaxed")  # fence.mbarrier_init has release semantics
+        ptx.cluster.arrive(sem="relaxed")  # relaxed suffices, because fence.mbarrier_init has release semantics
 
     def meet(self) -> None:
         """Wait until all CTAs of the cluster can receive: before the first `reduce`, and once after each `part`."""

@@ -33,7 +33,7 @@ def elements(rng: Any, name: str, rows: int, count: int) -> tuple[Any, Any]:
     dtype, bits = TYPES[name]
     codes = rng.integers(0, 1 << bits, (rows, count)).astype(np.uint8)
     if bits == 8:
-        codes = codes & 0xBF  # clear bit 6: no NaN, no infinity
+        codes = codes & 0xBF  # clear bit 6 of each 8-bit code: no NaN, no infinity
     return codes, codes.view(dtype).astype(np.float64)
 
 

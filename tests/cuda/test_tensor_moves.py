@@ -18,7 +18,8 @@ from .tensor_moves import MOVED
 
 Modes = list[tuple[int, int]]
 COLUMNS = 96
-# By shape: registers and columns per repetition; lanes; CuTe extents and strides of threads and of register bits.
+# By shape of tcgen05.ld and tcgen05.st: registers and columns per repetition; lanes; CuTe extents and strides of
+# threads and of register bits.
 SHAPES: dict[str, tuple[int, int, int, Any]] = {
     "32x32b": (1, 1, 32, lambda n: ([(32, 32 * n)], [(32 * n, 1)])),
     "16x64b": (1, 2, 16, lambda n: ([(2, 512 * n), (2, 32), (8, 64 * n)], [(32, 1), (n, 64)])),

@@ -18,7 +18,7 @@ Changed: TypeAlias = "tuple[list[n.Statement], n.Instruction | None]"
 Edit: TypeAlias = "Callable[[n.Instruction, list[n.Instruction], Random], n.Instruction | None]"
 TYPES = ("s32", "u32", "b32", "s64", "u64", "b64", "f32", "f64", "u16", "s16", "b16", "f16")
 WORDS = ("global", "shared", "local", "param", "lo", "hi", "wide", "lt", "gt", "le", "ge", "eq", "ne", "rn", "rz")
-DRAWS = 20  # number of random statements to which a kind of change is tried
+DRAWS = 20  # number of random statements on which each kind of change is tried
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.scaled
 
 MOST = 1  # tested modules of each compiler of the corpus, by default
 LARGEST = full(400_000, default=40_000)  # size limit of a tested module, in bytes
-MUTANTS = full(12, default=6)  # mutants per module
+MUTANTS = full(12, default=6)  # number of mutants made of each module
 DRAWS = 5 * MUTANTS
 
 

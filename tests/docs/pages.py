@@ -7,10 +7,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("packages/*/README.md")])
-# Pictures that the code of pages draws, by file name.
+# Folder of the pictures that the code of the docs' pages draws.
 PICTURES = ROOT / "docs" / "pictures"
 
-# Blocks that are not run, by page and first line, each with the reason.
+# Code blocks of the docs that are not run, by page and first line, each with the reason.
 NOT_RUN: dict[tuple[str, str], str] = {}
 
 INCLUDED = re.compile(r'(?m)^--8<-- "([\w/.-]+)"$')

@@ -182,8 +182,8 @@ def test_bank_conflicts_and_uncoalesced_accesses() -> None:
     def column(x, y):
         px, py = ptx.global_ptrs(x, y)
         lane, tile, value = reg.from_(ptx.special.tid.x(), u32), smem.alloc(f32, (32, 32)), reg.scalar(f32)
-        ptx.ld(f32, value, ptx.addr(px + lane * 128))  # uncoalesced load: 128 bytes between lanes
-        tile[lane, 0] = value  # bank conflict: 32 lanes, one bank
+        ptx.ld(f32, value, ptx.addr(px + lane * 128))  # uncoalesced load: adjacent lanes' addresses differ by 128 bytes
+        tile[lane, 0] = value  # bank conflict: all 32 lanes store to one bank
         ptx.st(f32, ptx.addr(py + lane * 4), tile[lane, 0])
         ptx.ret()
 

@@ -37,7 +37,7 @@ LINES = SOURCE.splitlines()
 def document(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Create a project with one user's file; return the path of the file."""
     folder = tmp_path_factory.mktemp("project")
-    sources = [str(path) for path in (ROOT, *sorted(ROOT.glob("packages/*/src")))]  # for imports of examples
+    sources = [str(path) for path in (ROOT, *sorted(ROOT.glob("packages/*/src")))]  # import paths for pyright's check
     settings = f'[tool.pyright]\ntypeCheckingMode = "strict"\nextraPaths = {sources}\n'
     (folder / "pyproject.toml").write_text(settings, encoding="utf-8")
     path = folder / "user.py"

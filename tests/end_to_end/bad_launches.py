@@ -54,7 +54,7 @@ class Group:
     header: str
     good: str
     cases: tuple[BadLaunch, ...]
-    plugins: tuple[str, ...] = ()  # plugins to load; if empty, all installed ones
+    plugins: tuple[str, ...] = ()  # plugins that the group's cases load; if empty, all installed plugins
     mark: str = ""  # pytest marker for the package or device that the group requires
 
 
@@ -113,7 +113,7 @@ NO_ARRAYS = (
     ),
 )  # fmt: skip
 
-# Cases with the same errors for arrays of every framework; `ones` makes an array of a shape.
+# Calls that fail with the same errors for arrays of every framework; `ones` makes an array of ones from its shape.
 CALLS = (
     bad("an f64 array where f32 is declared", "scale(X.astype('float64'), W)", "DtypeError", "X has dtype f64", "f32"),
     bad("an array of complex numbers, which PTX lacks", "scale(X.astype('complex64'), W)", "DtypeError", "X has dtype complex64, which has no PTX type"),

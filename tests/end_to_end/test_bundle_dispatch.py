@@ -170,7 +170,7 @@ def test_c_takes_the_element_types_that_python_takes(tmp_path: Path) -> None:
     program = Path(__file__).with_name("bundle_types.py")
     seen = run(Path(sys.executable), str(program), str(compile_shared(folder, "typed")))
     for number, (declared, results) in enumerate(zip([*BY_NAME, "f32"], json.loads(seen.steps["rows"]), strict=True)):
-        refused = -100 - 9 * number - 1  # nine error codes per array; the second is a wrong element type
+        refused = -100 - 9 * number - 1  # an array has nine error codes; the second means a wrong element type
         assert results == [0 if takes(declared, BY_ARRAY[row.array].name) else refused for row in ELEMENT_TYPES]
 
 
@@ -178,7 +178,7 @@ def test_an_extent_of_one_may_have_any_stride(program: Path) -> None:
     odd = {
         "A": Tensor(0x10000, F32, (1, 32), (-77, 1)),
         "new": Tensor(0x20000, BF16, (32, 1), (1, 2**62)),
-        "flags": Tensor(0x30000, (6, 8, 1), (3, 1), (1, 0)),  # DLPack's type bool for the array of u8
+        "flags": Tensor(0x30000, (6, 8, 1), (3, 1), (1, 0)),  # element type bool of DLPack, for an array of u8
         "Y": Tensor(0x40000, F32, (1, 32), (0, 1)),
         "norms": Tensor(0x50000, F64, (1,), (9,)),
     }
@@ -194,7 +194,7 @@ def test_arrays_of_another_device_are_launched_there_whatever_is_current(program
     set_to = [each["device"] for each in seen.all("cuCtxSetCurrent")]
     assert set_to == [0, *(1, 0), -1, *(0, -1)]  # each call restores the previously current context
     held = [len(seen.all(f"cuDevicePrimaryCtx{what}")) for what in ("Retain", "Release")]
-    assert held[0] - held[1] == 1  # the program retains one context, the loader none
+    assert held[0] - held[1] == 1  # the test program still retains one primary context, the bundle's loader none
 
 
 GOOD = arrays()

@@ -296,7 +296,7 @@ HARMED: dict[str, tuple[Callable[[Path], None], str]] = {
     ),
     "an output has a stride of 0": (put([0], *R, "outputs", 0, "strides"), r"strides\[0\] is 0"),
     "an output is larger than its tile": (put([1 << 40], *R, "outputs", 0, "shape"), "different arrays or scalars"),
-    # faults of the PTX text and the cubin, whose digests match
+    # faults of the PTX text and the cubin, whose digests match the manifest
     "the PTX text is for another target": (
         ptx("sm_80", "sm_86"), "the PTX text is for target sm_86, the record for sm_80"
     ),

@@ -171,7 +171,7 @@ def test_what_the_driver_refuses_is_returned_with_its_text(everything: Path, cal
     seen = run(everything, call)
     assert seen.steps[step].startswith("209 ")
     assert "no text for" not in seen.steps[step]
-    assert bool(seen.all("cuLaunchKernelEx")) == (step != "launch")  # a call after a failed load retries the load
+    assert bool(seen.all("cuLaunchKernelEx")) == (step != "launch")  # the call after a failed load loads again
 
 
 def test_a_driver_that_does_not_start_is_reported_with_its_reason(everything: Path) -> None:
@@ -205,7 +205,7 @@ def run_alone(program: Path, drivers: Path) -> str:
         (bundle_kernels.nothing, {"label": "*/ #error \u00e9 /* \n #error /*/"}, {}, []),
         (
             bundle_kernels.scale,
-            {"N": 1000, "alpha": 1e300},  # alpha beyond f32: infinity, as in NumPy
+            {"N": 1000, "alpha": 1e300},  # alpha exceeds the range of f32: infinity, as in NumPy
             {"X": "0x7000", "Y": "0x8000", "count": "5"},
             [struct.pack("<Q", 0x7000), struct.pack("<Q", 0x8000), struct.pack("<f", float("inf")), b"\5\0\0\0"],
         ),

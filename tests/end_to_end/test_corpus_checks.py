@@ -27,7 +27,7 @@ MOST = 6  # default number of checked modules per compiler
 # Each module of the sample is checked for two of these targets, in rotation.
 TARGETS = ("sm_75", "sm_80", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_103f", "sm_120", "sm_121a")
 
-# Known differences between ptxas and the check for other targets: a pattern of the module's path, and the reason.
+# Differences between ptxas and the check for targets other than a module's own: pattern of its path, and the reason.
 DIFFERENCES: dict[str, str] = {}
 
 

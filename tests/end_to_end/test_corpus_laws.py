@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.scaled
 
 FOLDERS = sorted({path.parent.relative_to(CORPUS).as_posix() for path in CORPUS.rglob("*.ptx")})
-MOST = 8  # default number of tested modules per producer and property
+MOST = 8  # tested modules of each compiler of the corpus and each property, by default
 
 
 @cache

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 CORPUS = ROOT / "corpus"
 
-MOST_BYTES = 20_000_000  # size limit of the corpus folder, including sources
+MOST_BYTES = 20_000_000  # maximum size of the corpus folder in bytes, including sources
 LEAST_COMPILED = 540
 LEAST_CLANG = 20
-LEAST_OPCODES = 1_000  # required number of distinct opcodes with modifiers
+LEAST_OPCODES = 1_000  # required number of distinct opcodes, with their modifiers, in the corpus
 
 # Required targets: every generation from Turing to Blackwell; plain, family- and architecture-specific ones.
 TARGETS = frozenset(

@@ -31,8 +31,8 @@ pytestmark = pytest.mark.scaled
 CORPUS = Path(__file__).resolve().parents[2] / "corpus"
 FOLDERS = sorted({path.parent.name for path in CORPUS.glob("*/*.ptx")})
 BY_HAND = "handmade"
-ONE_OF = 40  # one of this many modules is tested by default
-# Bound for each producer: percentage of statements, braces and module ends that deviate from the module's style.
+ONE_OF = 40  # one of this many corpus modules is tested by default
+# Bound for each compiler: percentage of statements, braces and module ends that deviate from the module's style.
 MOST = {
     "clang-14": 3.0,
     "clang-19": 5.0,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Report = tuple[int, dict[str, dict[str, Any]]]
 
 NULL_DRIVER = Path(__file__).resolve().parents[2] / "packages" / "pyptx-launch" / "tests" / "null_driver.py"
-QUICK = ("jax", "torch")  # disabled plugins, whose frameworks take seconds to import
+QUICK = ("jax", "torch")  # plugins that the tests disable, because importing their frameworks takes seconds
 
 
 def report(

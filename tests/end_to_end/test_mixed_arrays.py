@@ -91,7 +91,8 @@ def test_numpy_arrays_are_jax_arrays_to_jax() -> None:
             add(made, VALUES.astype(np.float16))
         with pytest.raises(DtypeError, match="W has non-native byte order"):
             add(made, VALUES.astype(">f4"))
-        np.testing.assert_array_equal(add(made, np.stack([VALUES, VALUES], 1)[:, 0]), 2 * VALUES)  # jax copies the view
+        # jax copies the strided view of the NumPy array.
+        np.testing.assert_array_equal(add(made, np.stack([VALUES, VALUES], 1)[:, 0]), 2 * VALUES)
 
 
 def test_an_output_of_another_framework_is_refused() -> None:

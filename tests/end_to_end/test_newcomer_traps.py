@@ -86,7 +86,7 @@ def test_the_environment_says_which_calls_are_checked(monkeypatch: pytest.Monkey
         with pytest.warns(FindingWarning, match=r"(?s)^reverse: error\[shared-race\]: .*reverse\.simulate\("):
             np.testing.assert_array_equal(reverse(x), x[::-1])
     monkeypatch.setenv("PYPTX_CHECKS", "off")
-    np.testing.assert_array_equal(reverse(x), x[::-1])  # no finding: a warning would be an error
+    np.testing.assert_array_equal(reverse(x), x[::-1])  # no finding: pytest would turn its warning into an error
     monkeypatch.setenv("PYPTX_CHECKS", "often")
     with pytest.raises(PyptxError, match="PYPTX_CHECKS must be off, auto or all, got 'often'"):
         reverse(x)

@@ -37,7 +37,7 @@ TARGETS = ("sm_80", "sm_90a", "sm_100a", "sm_103a", "sm_107a")
 REGISTER = re.compile(r"%([a-z]\w*?)_(\d+)\b")
 ROWS = [row for row in manager().instructions() if re.search(r"aligned|^bar\.(?!warp)", row.syntax)]
 BARRIERS = {"barrier-divergence", "barrier-phase", "deadlock"}  # rules that find partial warps at CTA barriers
-# Instructions after which results of asynchronous instructions are valid.
+# By instruction family: PTX after which the results of asynchronous instructions are valid.
 WAITS = {
     "wgmma": "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;",
     "tcgen05": "tcgen05.wait::ld.sync.aligned; tcgen05.wait::st.sync.aligned;",

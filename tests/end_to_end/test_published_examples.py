@@ -121,7 +121,7 @@ def test_published_attention_is_right_and_lacks_a_fence(module: str, builder: st
     random = np.random.default_rng(0)
     inputs = [random.standard_normal(spec.shape).astype(ml_dtypes.bfloat16) for spec in kernel.in_specs]
     result = kernel.simulate(*inputs, delay_async=True)
-    q, k, v = (each.astype(np.float64) for each in inputs)  # the kernel takes K transposed
+    q, k, v = (each.astype(np.float64) for each in inputs)  # the kernel's input K is already transposed
     scores = np.exp(q @ k / np.sqrt(q.shape[1]))
     expected = scores @ v / scores.sum(axis=1, keepdims=True)
     assert rules(result) == {PROXY_FENCE}
@@ -151,7 +151,7 @@ def test_the_published_flagship_writes_what_tma_still_stores_with_two_tiles_a_cl
     random = np.random.default_rng(0)
     a, b = (random.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((m, k), (n, k)))
     schedule = module.create_hilbert_schedule(1, 1).astype(np.uint32)
-    schedule[1] = 1  # the first cluster computes tile 1 as well as tile 0
+    schedule[1] = 1  # the schedule assigns tile 1 to the first cluster, in addition to tile 0
     result = module.gemm_warp_specialized.simulate(a, b, schedule, **mode)
     early = [finding for finding in result.findings if finding.rule == "early-reuse"]
     assert {(finding.origin[0].line, finding.other_origin[0].line) for finding in early} == {(243, 263)}
@@ -161,7 +161,7 @@ def test_the_published_flagship_writes_what_tma_still_stores_with_two_tiles_a_cl
 def test_the_published_flagship_traces_unchanged_and_assembles_for_any_sizes() -> None:
     kernel = importlib.import_module("examples.hopper.gemm_highperf_hopper").gemm_warp_specialized
     texts = {kernel.ptx(M=size, N=size, K=size) for size in (512, 1024, 8192)}
-    assert len(texts) == 1  # all sizes give one PTX text
+    assert len(texts) == 1  # the PTX text is the same for all sizes
     (text,) = texts
     found = assemble(text, kernel.arch)
     assert found.cubin[:4] == b"\x7fELF"

@@ -385,7 +385,7 @@ def test_what_the_dispatcher_launches_again_is_written_to_once(null, searches):
         versions.append([each._version - old for each, old in zip((a, b), before, strict=True)])
     assert versions[0] == versions[1] == versions[2]
     assert sum(versions[0]) == 1
-    assert len(searches) <= 1  # none if an earlier test has cached the launch plan
+    assert len(searches) <= 1  # 0 if an earlier test has cached the launch plan
     assert len(null.launches()) == 3
 
 

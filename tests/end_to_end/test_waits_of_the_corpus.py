@@ -22,7 +22,7 @@ pytestmark = pytest.mark.scaled
 CORPUS = Path(__file__).resolve().parents[2] / "corpus"
 POLLS = {("mbarrier", "try_wait"), ("mbarrier", "test_wait")}
 SPACES = {"shared::cta", "shared"}
-MOST = 30  # default number of tested mbarrier waits per form
+MOST = 30  # mbarrier waits that are tested for each form in `FORMS`, by default
 
 
 def is_poll(node: object) -> bool:

@@ -25,10 +25,10 @@ from .test_torch_launches import HOST, caller, kernels
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-SIZE, MANY, THREADS, CALLS = 4096, 20, 4, 25  # numbers of elements, scalar arguments, threads, calls per thread
+SIZE, MANY, THREADS, CALLS = 4096, 20, 4, 25  # numbers of elements, scalars, threads, calls of each thread
 NAMES = [f"s{number}" for number in range(MANY)]
 driver = ctypes.CDLL(os.environ["PYPTX_LIBCUDA"])
-PLACE = replace(HOST, stream=lambda device: 0)  # torch's stream for CPU tensors, as the launcher sees it
+PLACE = replace(HOST, stream=lambda device: 0)  # place of CPU tensors whose torch stream is 0 (default stream)
 
 
 @kernel(

@@ -46,7 +46,7 @@ class BankCounter(Observer):
                 self.count(touch.offsets, touch.size, work.warps[touch.owners], work.lanes[touch.owners], work.pc)
 
     def count(self, offsets: Offsets, size: int, warps: Offsets, lanes: Offsets, pc: int) -> None:
-        together = BANKS * BANK // size  # number of lanes served in one pass
+        together = BANKS * BANK // size  # number of lanes that shared memory serves in one pass
         turns = warps * BANKS + lanes // together
         opcode = ".".join(self.sites[pc].instruction.opcode[:2])
         for turn in np.unique(turns):

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.scaled
 DTYPES = {
     "bf16": (bf16, ml_dtypes.bfloat16, 2.0**-8),
     "f16": (f16, np.float16, 2.0**-11),
-}  # PTX type, NumPy type, relative bound of the result's rounding
+}  # by type name: PTX type, NumPy type, relative error bound of rounding a result
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class GemmVersion:
     name: str
     build: Callable[..., Any]
     unit: int
-    products: int  # mma.sync instructions in the main loop
-    copies: int  # cp.async instructions in the main loop
+    products: int  # number of mma.sync instructions in the main loop
+    copies: int  # number of cp.async instructions in the main loop
     options: dict[str, Any] = field(default_factory=dict)
 
     def kernel(self, **options: Any) -> Any:

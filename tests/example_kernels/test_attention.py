@@ -182,7 +182,7 @@ def test_keys_are_split_where_tiles_of_queries_leave_multiprocessors_idle() -> N
     assert splits_for(64, 1, 4096, 4096, causal=True) == 4  # causal: later clusters have few keys
     assert splits_for(128, 8, 1, 8192) == 8
     assert splits_for(128, 16, 1, 8192) == 6  # 16 clusters of 8 CTAs take two waves
-    assert splits_for(64, 16, 512, 512) == 1  # merging partial outputs costs more than two steps of keys
+    assert splits_for(64, 16, 512, 512) == 1  # merging partial outputs would take longer than two loop steps
     assert splits_for(64, 1, 128, 128) == 1  # one loop step processes all 128 keys
     for heads, queries in ((32, 4096), (132, 1), (66, 200)):
         assert splits_for(64, heads, queries, 1 << 16) == 1
@@ -286,7 +286,7 @@ def test_the_text_does_not_grow_with_the_problem(head_dim: int) -> None:
 def test_registers_suffice_and_ptxas_has_no_advice(sizes: Sizes) -> None:
     attention = [forward().kernel_for(sizes.head_dim, splits) for splits in full((1, *SPLITS), default=(1, 5))]
     for kernel, more in (*((each, {}) for each in attention), (backward().BACKWARD[sizes.head_dim], {"T": 64})):
-        # A ptxas advisory is a warning, and warnings are errors.
+        # A ptxas advisory is a warning, which pytest turns into an error.
         resources = kernel.resources(**sizes.dimensions(), **more)
         assert resources.spill_stores == resources.spill_loads == resources.stack == 0
 
@@ -300,7 +300,7 @@ def test_exponentials_overlap_with_products(sizes: Sizes, splits: int) -> None:
     assert loop is not None
     found = loop.histogram
     assert found["HGMMA"] == sizes.head_dim // 16 + 128 // 16
-    assert found["MUFU"] == 128 // 2 + 2  # EX2 of a thread's scores per step, and of two rows' rescaling
+    assert found["MUFU"] == 128 // 2 + 2  # EX2 per thread and step: 64 scores, and two rows' rescaling factors
     assert found["F2FP"] == 128 // 4
     assert found["SYNCS"] == 6  # SYNCS are mbarrier operations: two arrivals, two waits of two polls each
     assert found["BAR"] == 2

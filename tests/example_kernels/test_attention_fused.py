@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.scaled, pytest.mark.hopper]
 
 SCHEDULES: tuple[Mapping[str, Any], ...] = ({}, {"seed": 1}, {"delay_async": True}, {"seed": 3, "delay_async": True})
-# Shapes: keys for one loop step or less; partial tiles; queries without keys; several CTAs that add to one query's dQ.
+# Shapes: keys for at most one loop step; partial tiles; queries without keys; several CTAs that add to a query's dQ.
 SHAPES = ((1, 1, 1, 1, 1), (2, 130, 300, 4, 2), (1, 300, 130, 3, 1), (1, 40, 520, 2, 1), (1, 256, 384, 2, 2))
 SIZES = full(problems(*SHAPES), default=[Sizes(64, 1, 140, 200, 2, 1, causal=True), Sizes(128, 1, 70, 140, 1, 1)])
 LARGE = {"B": 2, "Sq": 4096, "Skv": 4096, "Hq": 16, "Hkv": 16, "T": 64}
@@ -84,14 +84,14 @@ def test_the_text_does_not_grow_with_the_problem(head_dim: int) -> None:
 )
 def test_the_main_loop_has_five_products_and_no_advice(head_dim: int, causal: bool) -> None:  # noqa: FBT001 - a parameter of the test
     kernel, keywords = module().FUSED[head_dim], {**LARGE, "causal": causal}
-    resources = kernel.resources(**keywords)  # ptxas advisories are warnings, which are errors
+    resources = kernel.resources(**keywords)  # pytest turns ptxas advisories, which are warnings, into errors
     assert resources.spill_stores == resources.spill_loads == resources.stack == 0
     loop = main_loop(kernel.sass(**keywords))
     assert loop is not None
     found = loop.histogram
-    # S and dP reduce over the head dimension, dV and dK over 64 queries, dQ over 128 keys.
+    # K of the MMAs: the head dimension for S and dP, 64 queries for dV and dK, 128 keys for dQ; 16 per HGMMA.
     assert found["HGMMA"] == 2 * head_dim // 16 + 2 * 64 // 16 + 128 // 16
-    assert found["REDG"] == head_dim // 16  # 64 x head_dim / 2 elements, 128 threads, four elements per REDG
+    assert found["REDG"] == head_dim // 16  # 64 x head_dim / 2 elements of dQ, 128 threads, four elements per REDG
     assert found["STSM"] == 64 // 16
     assert found["BAR"] == 1
     assert not found.keys() & {"LDG", "STG", "LDL", "STL", "ATOMG"}

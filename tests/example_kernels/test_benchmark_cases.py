@@ -78,7 +78,7 @@ def test_names_of_cases_are_unique_and_numbers_are_possible():
 
 
 def test_a_case_is_for_the_gpus_that_its_kernel_is_made_for():
-    made_for = {"ampere": None, "blackwell": BLACKWELL, "sm120": (12, 0)}  # kernels of all other folders are for Hopper
+    made_for = {"ampere": None, "blackwell": BLACKWELL, "sm120": (12, 0)}  # other folders' kernels are for Hopper
     for subject, cases in SUBJECTS.items():
         expected = next((at for name, at in made_for.items() if subject.startswith(name)), HOPPER)
         assert {case.capability for case in cases} == {expected}, subject

@@ -107,7 +107,7 @@ def test_a_measurement_fills_its_time_with_rounds_within_limits():
         runs = {name: contestant(name, microseconds) for name in (OURS, COPY)}
         return len(measure(runs, Clock(), seconds)[OURS])
 
-    assert rounds(1e3, 0.06) == 20  # 40 ms (two thirds of 60 ms); the two runs of a round take 2 ms
+    assert rounds(1e3, 0.06) == 20  # time for rounds: 40 ms (two thirds of 60 ms); a round of two runs takes 2 ms
     assert rounds(1e6, 0.06) == LEAST_ROUNDS
     assert rounds(1.0, 0.06) == MOST_ROUNDS
 

@@ -203,14 +203,14 @@ def the_loop(found: list[Loop], opcode: str) -> Loop:
 @pytest.mark.parametrize("sizes", ASSEMBLED, ids=str)
 def test_registers_suffice_and_every_warp_does_its_own_job(sizes: Sizes) -> None:
     kernel = forward().KERNELS[sizes.head_dim]
-    resources = kernel.resources(**sizes.dimensions())  # ptxas advisories are warnings, which are errors
+    resources = kernel.resources(**sizes.dimensions())  # pytest turns ptxas advisories, which are warnings, into errors
     assert resources.spill_stores == resources.spill_loads == resources.stack == 0
     found = loops(kernel.sass(**sizes.dimensions()))
     multiplying, weighing = the_loop(found, "UTCHMMA").histogram, the_loop(found, "MUFU").histogram
-    assert multiplying["UTCHMMA"] == 2 * (sizes.head_dim // 16 + 128 // 16)  # MMAs of S and O, two query tiles
-    assert multiplying["UTCBAR"] == 2 + 2  # tcgen05.commit: scores of two query tiles; stages of K and V
+    assert multiplying["UTCHMMA"] == 2 * (sizes.head_dim // 16 + 128 // 16)  # MMAs of S and of O for two query tiles
+    assert multiplying["UTCBAR"] == 2 + 2  # tcgen05.commit: for scores of two query tiles, and for stages of K and V
     assert not {"LDTM", "MUFU", "UTMALDG", "LDL", "STL"} & multiplying.keys()
-    assert weighing["MUFU"] == 128 * 3 // 4 + 1  # polynomials replace a quarter of the EX2; one more EX2 rescales O
+    assert weighing["MUFU"] == 128 * 3 // 4 + 1  # polynomials replace a quarter of the EX2; one EX2 is for rescaling O
     assert weighing["F2FP"] == weighing["FMNMX3"] == 128 // 2
     assert weighing["LDTM"] == 4
     assert weighing["STTM"] == 4

@@ -149,9 +149,9 @@ def test_the_text_does_not_grow_with_the_problem(name: str) -> None:
 @pytest.mark.ptxas
 def test_registers_suffice_and_its_loop_multiplies(name: str) -> None:
     kernel = kernel_of(name)
-    resources = kernel.resources(M=4096, N=4096, K=4096)  # ptxas advisories are warnings, which are errors
+    resources = kernel.resources(M=4096, N=4096, K=4096)  # ptxas advisories are warnings, which pytest makes errors
     assert resources.spill_stores == resources.spill_loads == resources.stack == 0
     sass = kernel.sass(M=4096, N=4096, K=4096)
     multiplying = [each for each in loops(sass) if any("UTCHMMA" in opcode for opcode in each.opcodes)]
     assert multiplying
-    assert min(each.histogram["UTCHMMA"] for each in multiplying) == 4  # four MMAs per stage: BK = 4 * 16
+    assert min(each.histogram["UTCHMMA"] for each in multiplying) == 4  # four MMAs per pipeline stage: BK is 4 * 16

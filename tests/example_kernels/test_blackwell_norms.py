@@ -79,7 +79,7 @@ def test_rows_that_begin_between_wide_vectors_take_a_plan_of_their_own() -> None
 
 def test_softmax_bears_large_numbers_and_masks() -> None:
     x = np.random.default_rng(3).uniform(-1e4, 1e4, (4, 1072)).astype(np.float32)
-    x[1, 5:] = -np.inf  # whole warps see only -inf
+    x[1, 5:] = -np.inf  # all elements of some warps are -inf
     x[2] = np.float32(3.4e38) * np.where(np.arange(1072) % 2, 1, -1)
     x[3] = -np.inf
     result = softmax.softmax(x)
@@ -109,7 +109,7 @@ def test_rows_move_by_32_bytes_and_are_computed_two_at_a_time(name: str) -> None
         kernel = NORMS[name].make(8192, dtype)
         resources, count = kernel.resources(B=64), opcodes(kernel.sass(B=64))
         assert resources.spill_loads == resources.spill_stores == 0
-        assert resources.registers * kernel.block[0] <= 1 << 15  # two CTAs fit an SM
+        assert resources.registers * kernel.block[0] <= 1 << 15  # half of an SM's registers: two CTAs fit
         moved = {name for name in count if name.startswith(("LDG", "STG"))}
         assert moved
         assert all(".256" in name for name in moved)

@@ -39,7 +39,7 @@ DONE_BY = {
 }
 PRODUCTS = re.compile(DONE_BY[r"tcgen05\.mma\."])
 LOCAL = re.compile(r"(LDL|STL)(\.|$)")
-GENERIC = re.compile(r"(LD|ST|ATOM)(\.|$)")  # generic accesses: ptxas does not know the state space
+GENERIC = re.compile(r"(LD|ST|ATOM)(\.|$)")  # generic accesses, for which ptxas could not infer the state space
 # Instructions that the loop of the MMA-issuing thread must not contain: memory accesses with registers, CTA barriers,
 # calls.
 ELSEWHERE = re.compile(r"(LD|LDG|LDL|LDS|LDSM|LDGSTS|ST|STG|STL|STS|STSM|ATOM\w*|RED\w*|MEMBAR|BAR|CALL)(\.|$)")

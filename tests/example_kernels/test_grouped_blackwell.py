@@ -79,7 +79,7 @@ def test_the_text_does_not_grow_with_the_problem() -> None:
 @pytest.mark.ptxas
 def test_registers_suffice_and_the_loop_only_multiplies() -> None:
     kernel = module().grouped_gemm
-    resources = kernel.resources(**SIZES)  # ptxas advisories are warnings, which are errors
+    resources = kernel.resources(**SIZES)  # pytest turns ptxas advisories, which are warnings, into errors
     assert resources.spill_stores == resources.spill_loads == resources.stack == 0
     multiplying = [each.histogram for each in loops(kernel.sass(**SIZES)) if each.histogram["UTCHMMA"]]
     inner = min(multiplying, key=lambda histogram: sum(histogram.values()))

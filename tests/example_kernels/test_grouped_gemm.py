@@ -118,7 +118,7 @@ def test_the_main_loop_is_what_the_hand_sees() -> None:
     copies = min((loop for loop in loops(sass) if loop.histogram["UTMALDG"]), key=lambda loop: len(loop.opcodes))
     assert products.histogram["HGMMA"] == 4
     assert copies.histogram["UTMALDG"] == 5
-    assert "UTMASTG" in sass  # TMA stores whole tiles, lanes store partial tiles
+    assert "UTMASTG" in sass  # TMA stores whole tiles of C, lanes store partial tiles
     assert "UBLKCP" not in sass
     touching = {"LDG", "STG", "LDS", "STS", "LDL", "STL", "BAR", "MEMBAR"}
     assert not touching & (products.histogram.keys() | copies.histogram.keys())

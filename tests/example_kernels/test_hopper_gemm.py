@@ -152,7 +152,7 @@ def test_the_text_does_not_grow_with_the_problem(product: Product) -> None:
 @each_assembled
 @pytest.mark.ptxas
 def test_registers_suffice_and_ptxas_has_no_advice(product: Product) -> None:
-    resources = product.kernel().resources(M=4096, N=4096, K=4096)  # ptxas advisories are warnings, which are errors
+    resources = product.kernel().resources(M=4096, N=4096, K=4096)  # advisories of ptxas: pytest makes them errors
     assert resources.spill_stores == resources.spill_loads == resources.stack == 0
 
 
@@ -163,7 +163,7 @@ def test_its_loops_are_what_the_hand_sees(product: Product) -> None:
     found = main_loop(sass)
     assert found is not None
     loop, copying = found.histogram, product.file in {"gemm_simple_hopper", "gemm_pipelined_hopper"}
-    assert loop[product.opcode] == 4  # four MMAs per stage: BK = 4 * k_step
+    assert loop[product.opcode] == 4  # four MMAs per pipeline stage: tile size BK is 4 * k_step
     sums = {"FADD"} if product.file == FP8 else set()
     copies = {"UTMALDG", "BSSY", "BSYNC"} if copying else set()
     barrier = {"BAR"} if product.file == "gemm_simple_hopper" else set()
@@ -183,7 +183,7 @@ def test_its_loops_are_what_the_hand_sees(product: Product) -> None:
         (HIGHPERF, {"block_n": 320, "cluster": 1}, "block_n=320: multiples of 64 up to 256"),
         (HIGHPERF, {"block_n": 64, "b_major": "K", "cluster": 3}, "block_n=64: multiples of 192"),
         (FP8, {"block_n": 96}, "block_n=96: multiples of 64"),
-        (FP8, {"block_n": 256}, "block_n=256: multiples of 64 up to 192"),  # accumulators would spill
+        (FP8, {"block_n": 256}, "block_n=256: multiples of 64 up to 192"),  # accumulators of 256 columns would spill
         (HIGHPERF, {"stages": 1}, "stages=1: two or more"),  # with one pipeline stage, the main loop would deadlock
         (HIGHPERF, {"blocks": 1}, "blocks=1, band=8: use blocks >= 2"),
         (HIGHPERF, {"band": 0}, "blocks=None, band=0: use blocks >= 2 and band >= 1"),
@@ -223,15 +223,15 @@ def test_an_fp8_sum_keeps_what_is_small_beside_it() -> None:
     inputs = (*(each.astype(ml_dtypes.float8_e4m3fn) for each in (a, b)), *np.ones((2, 1), np.float32))
     result = kernel.simulate(*inputs, checks="none", numerics="exact").outputs[0].astype(np.float64)
     expected = import_module(f"examples.hopper.{FP8}").reference(*inputs)
-    lost = 128 * 0.0625  # a sum of 448 may lose the 0.0625 of each of the first 128 terms
+    lost = 128 * 0.0625  # an accumulator of 448 may lose the addend 0.0625 in each of its first 128 terms
     assert (np.abs(result - expected) <= lost + 2.0**-8 * expected).all()
 
 
 def test_the_width_of_a_scaled_product_s_tiles_leaves_few_multiprocessors_idle() -> None:
     fp8 = import_module(f"examples.hopper.{FP8}")
-    assert fp8.width_for(8192, 8192) == 192  # 21 waves of wide tiles beat 32 of narrow tiles
-    assert fp8.width_for(4096, 4096) == 128  # 8 waves of narrow tiles beat 6 of wide tiles
-    assert fp8.width_for(100, 100) == 128  # C has one tile
+    assert fp8.width_for(8192, 8192) == 192  # 21 waves of 192-column tiles are faster than 32 of 128-column tiles
+    assert fp8.width_for(4096, 4096) == 128  # 8 waves of 128-column tiles are faster than 6 of 192-column tiles
+    assert fp8.width_for(100, 100) == 128  # a single tile of C, of either width
 
 
 def test_a_scaled_product_is_that_of_the_kernel_which_fits() -> None:

@@ -23,7 +23,7 @@ def listing(*lines: str) -> str:
 
 
 def test_every_example_with_a_kernel_is_in_the_table():
-    makes_one = re.compile(r"@kernel|\.kernel\(\)")  # file with a kernel of its own, or built from another file's parts
+    makes_one = re.compile(r"@kernel|\.kernel\(\)")  # file that defines a kernel, or builds one of another file's parts
     files = [path for path in EXAMPLES.rglob("*.py") if makes_one.search(path.read_text(encoding="utf-8"))]
     names = {path.relative_to(EXAMPLES).with_suffix("").as_posix() for path in files}
     assert names <= {row.example for row in kernel_resources.ROWS}  # some example files only call another file's kernel

@@ -91,8 +91,8 @@ def test_rows_that_begin_between_vectors_are_refused() -> None:
 def test_softmax_bears_large_numbers_and_masks() -> None:
     rng = np.random.default_rng(3)
     x = rng.uniform(-1e4, 1e4, (6, 1064)).astype(np.float32)
-    x[1] = -1e4 + rng.standard_normal(1064)  # scores far below zero, close together
-    x[2, 5:] = -np.inf  # whole warps and CTAs see only -inf
+    x[1] = -1e4 + rng.standard_normal(1064)  # row of scores far below zero that are close together
+    x[2, 5:] = -np.inf  # all elements of some warps and CTAs are -inf
     x[3, ::2] = -np.inf
     x[4] = np.float32(3.4e38) * np.where(np.arange(1064) % 2, 1, -1)
     x[5] = -np.inf
@@ -261,7 +261,7 @@ def test_nothing_spills_and_rows_move_by_sixteen_bytes(name: str) -> None:
             kernel = NORMS[name].make(columns, dtype)
             resources = kernel.resources(B=64)
             assert resources.spill_loads == resources.spill_stores == 0
-            assert resources.registers * kernel.block[0] <= 1 << 15  # two CTAs fit an SM
+            assert resources.registers * kernel.block[0] <= 1 << 15  # half of an SM's registers: two CTAs fit
             sass = [line for line in kernel.sass(B=64).splitlines() if "LDG" in line or "STG" in line]
             assert sass
             assert all(".128" in line for line in sass)

@@ -44,7 +44,7 @@ def blocked(codes: Array) -> Array:
 
 
 def fits(values: Array, limit: float) -> Array:
-    return np.clip(values, -limit, limit, dtype=np.float32)  # NaN stays NaN
+    return np.clip(values, -limit, limit, dtype=np.float32)  # np.clip returns NaN for NaN
 
 
 def mxfp8(x: Array) -> tuple[Array, ...]:
@@ -53,7 +53,7 @@ def mxfp8(x: Array) -> tuple[Array, ...]:
     size = np.abs(blocks).max(2)
     sound = np.isfinite(size)
     fraction, exponent = np.frexp(np.where(sound, size, 1).astype(np.float64))
-    # 0.875 * 2^9 = 448 is the largest e4m3 number.
+    # The largest e4m3 number is 0.875 * 2^9 = 448; a larger fraction needs the next power of two.
     power = np.clip(np.where(size == 0, -127, exponent - np.where(fraction <= 0.875, 9, 8)), -127, 127)
     with np.errstate(invalid="ignore", over="ignore", under="ignore"):
         scaled = np.ldexp(blocks.astype(np.float64), -power[..., None]).astype(np.float32)

@@ -135,7 +135,7 @@ def test_the_text_does_not_grow_with_the_problem(name: str) -> None:
 def test_registers_suffice_and_the_loop_multiplies_and_copies_scales(name: str) -> None:
     kernel, opcode = module_of(name).gemm, PRODUCTS[name]
     sizes = {"M": 4096, "N": 4096, **SIZES[name]}
-    resources = kernel.resources(**sizes)  # ptxas advisories are warnings, which are errors
+    resources = kernel.resources(**sizes)  # pytest turns ptxas advisories, which are warnings, into errors
     assert resources.spill_stores == resources.spill_loads == resources.stack == 0
     multiplying = [each.histogram for each in loops(kernel.sass(**sizes)) if each.histogram[opcode]]
     inner = min(multiplying, key=lambda histogram: sum(histogram.values()))

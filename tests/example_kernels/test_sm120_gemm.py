@@ -94,7 +94,7 @@ def test_the_text_does_not_grow_with_the_problem() -> None:
 @pytest.mark.parametrize("name", full(list(KERNELS), default=["dense", "nvfp4"]))
 def test_registers_suffice_and_its_loop_multiplies(name: str) -> None:
     kernel, sizes = KERNELS[name]
-    resources = kernel.resources(**sizes)  # ptxas advisories are warnings, which are errors
+    resources = kernel.resources(**sizes)  # pytest turns ptxas advisories, which are warnings, into errors
     assert resources.spill_stores == resources.spill_loads == resources.stack == 0
     assert resources.shared <= 99 << 10
     sass = kernel.sass(**sizes)
@@ -102,7 +102,7 @@ def test_registers_suffice_and_its_loop_multiplies(name: str) -> None:
     loop = main_loop(sass)
     assert loop is not None
     found = loop.histogram
-    assert sum(found[name] for name in ("HMMA", "QMMA", "OMMA")) == 64  # 4 x 4 fragments of C, 4 steps over K
+    assert sum(found[name] for name in ("HMMA", "QMMA", "OMMA")) == 64  # 4 x 4 fragments of C, 4 MMAs along K each
     assert found["LDSM"] == 24
-    assert found["MOV"] < 16  # no copies: MMAs read the registers that ldmatrix wrote
+    assert found["MOV"] < 16  # no register copies: MMAs read the registers that ldmatrix wrote
     assert found["LDG"] <= 3  # the only global loads are scale factors of the next pipeline stage

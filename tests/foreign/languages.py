@@ -85,7 +85,7 @@ BUILT_ON = {
     "gluon": ("for_triton",),
     "nvrtc": ("for_nvcc",),
     "cutedsl": ("before_keep",),
-}  # by compiler program: modules of `compiling` that compilation needs besides `for_<program>`
+}  # by compiler program: modules in folder `compiling` that compilation needs besides `for_<program>`
 LANGUAGES = {each.language: each.title for each in COMPILERS}
 
 

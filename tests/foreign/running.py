@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 # Schedules: each seed with asynchronous operations that complete as early and as late as possible.
 SCHEDULES = tuple({"seed": seed, "delay_async": late} for seed in range(4) for late in (False, True))
-# Kernels of older compiler releases run under fewer schedules.
+# Schedules for kernels from older compiler releases, a subset of `SCHEDULES`.
 FEWER = tuple({"seed": seed, "delay_async": late} for seed, late in ((0, False), (1, True), (2, False)))
 ACCUSATIONS = ("error", "warning")
 

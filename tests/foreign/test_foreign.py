@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-OF_ANOTHER = {"gluon": "triton"}  # language whose sources another language's compiler compiles
+OF_ANOTHER = {"gluon": "triton"}  # language whose sources the compiler of another language compiles
 
 UNIT = ".version 8.0\n.target sm_90\n.address_size 64\n"
 HEAD = UNIT + ".visible .entry k(.param .u64 x, .param .u64 y, .param .f32 f) {\n"

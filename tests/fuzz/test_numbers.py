@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.no_cover
 
 COUNT = int(os.environ.get("PYPTX_FUZZ", "300"))
-CHUNKS = 6  # number of test cases: several processes can share the modules
-ASKED = 7  # ptxas assembles one of this many modules
+CHUNKS = 6  # number of pytest cases that share the modules, so that several processes can run them
+ASKED = 7  # one of this many generated modules is also assembled by ptxas
 SECONDS = 2.0
 BYTES = 1 << 30
 LINE = re.compile(r"\bline \d+")

@@ -21,7 +21,7 @@ from .texts import MARKS, mutant, words
 pytestmark = pytest.mark.no_cover
 
 COUNT = int(os.environ.get("PYPTX_FUZZ", "300"))
-CHUNKS = 20  # number of test cases: several processes share the texts
+CHUNKS = 20  # number of pytest cases that share the texts, so that several processes can run them
 SECONDS = 2.0
 PREFIX = ".version 9.0\n.target sm_90a\n.address_size 64\n"
 

@@ -22,7 +22,7 @@ TOKEN = re.compile(r"\s+|//[^\n]*|[%$\w]+|.", re.ASCII | re.DOTALL)
 MARKS = (*'[]{}(),;:<>+-|!@"=?', "/*", "*/", "//")
 CHARACTERS = "\0\t\r\n\f\x1b \\'#é\u2028\ud800😀"
 REPEATS = (2, 10, 300, 3000)
-MOST = 1_000_000  # characters that one change may add; nested repetitions would grow exponentially
+MOST = 1_000_000  # maximum characters that one change adds to a text; repeated repetitions would grow exponentially
 
 
 @cache

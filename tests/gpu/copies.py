@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 # Swizzle: bytes per box row, and mask of the address bits, from bit 7 on, that are XORed into bits 4 to 6.
 SWIZZLES = {"none": (64, 0), "32B": (32, 1), "64B": (64, 3), "128B": (128, 7)}
-# dtype: NumPy type of the same width. Copies of tf32 and of the flushing types convert the elements.
+# By PTX element type: NumPy type of the same width. Copies of tf32 and of the flushing types convert the elements.
 KINDS = {
     "u8": "u1", "u16": "u2", "u32": "u4", "s32": "i4", "u64": "u8", "s64": "i8",
     "f16": "u2", "bf16": "u2", "f32": "u4", "f64": "u8",
@@ -48,7 +48,7 @@ def noise(shape: tuple[int, ...], kind: str, seed: int = 0) -> np.ndarray:
     """Return a matrix of random bits, finite as floats."""
     rng = np.random.default_rng(seed)
     raw = rng.integers(0, 128, size=(*shape, np.dtype(kind).itemsize), dtype=np.uint8)
-    raw[..., -1] &= 0x3F  # clears an exponent bit: finite
+    raw[..., -1] &= 0x3F  # clears an exponent bit, so that every number is finite
     return raw.view(kind)[..., 0]
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 KINDS = ("extremes", "specials")
 SEED = 5
-COLUMNS = 8  # N of the tested wgmma
+COLUMNS = 8  # N (columns of B and D) of the tested wgmma
 BITS = {
     "f16": (5, 10),
     "bf16": (8, 7),
@@ -30,7 +30,7 @@ BITS = {
     "e4m3": (4, 3),
     "e5m2": (5, 2),
 }
-UNUSED = {"tf32": 13}  # low operand bits that tensor cores ignore
+UNUSED = {"tf32": 13}  # by element type: number of low operand bits that tensor cores ignore
 STORED = {"e4m3": "u1", "e5m2": "u1", "f16": "u2", "bf16": "u2", "tf32": "u4", "f32": "u4"}
 
 
@@ -38,7 +38,7 @@ def patterns(random: np.random.Generator, element: str, shape: tuple[int, ...], 
     """Return edge-value bit patterns of a floating-point type, as uint64."""
     exponent_bits, mantissa_bits = BITS[element]
     one, low = 1 << mantissa_bits, (1 << mantissa_bits) - 1
-    endless = (one << exponent_bits) - one  # infinity; e4m3: first pattern of the largest exponent
+    endless = (one << exponent_bits) - one  # bits of infinity; for e4m3, of the largest exponent and mantissa 0
     finite = endless - 1 if element != "e4m3" else endless + low - 1
     if kind == "extremes":
         edges = np.array([0, 1, low, one, one + 1, finite, finite - low, (endless >> 1) & -one], np.uint64)

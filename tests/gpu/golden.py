@@ -21,7 +21,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-WHOLE = 1024  # maximum elements; larger arrays are recorded as a digest
+WHOLE = 1024  # maximum elements of an array that is recorded in full; a larger array is recorded as a digest
 OF_THE_RUN = ("(hardware)", "(simulator)", "(cases)")  # suffixes of names of results that describe only this run
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-SAMPLE = 4096  # maximum number of operand combinations
+SAMPLE = 4096  # maximum number of operand combinations of each tested instruction
 
 
 def patterns(kind: str, words: str) -> np.ndarray:
@@ -44,7 +44,7 @@ F64 = patterns(
     47efffffe0000000 36a0000000000000
     """,
 )
-HALF = patterns(  # 16-bit edge values: as f16, then as bf16
+HALF = patterns(  # 16-bit patterns: edge values of f16, then edge values of bf16
     "u2",
     """
     0000 8000 3c00 bc00 0001 03ff 0400 7bff 7c00 fc00 7e00 3c01 3555 4248

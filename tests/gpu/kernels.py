@@ -78,7 +78,7 @@ def constant(number: int) -> Entry:
     )
 
 
-ADD = Entry(  # x[i] += amount: lost or repeated launches change the result
+ADD = Entry(  # kernel x[i] += amount: lost or repeated launches change the result
     "add",
     (".u64 x", ".u32 amount"),
     INDEX
@@ -93,7 +93,7 @@ red.global.add.u32 [p], amount_;
 """,
 )
 
-SPIN = Entry(  # spins, then stores out[0] = value
+SPIN = Entry(  # kernel that spins for `nanoseconds`, then stores out[0] = value
     "spin",
     (".u64 out", ".u32 value", ".u64 nanoseconds"),
     """
@@ -227,7 +227,7 @@ SECOND = Entry(
     """,
 )
 
-# More local memory than fits in registers: the device needs it for every thread that could be resident.
+# Kernel with more local memory than fits in registers: the device needs it for every thread that could be resident.
 LOCAL = Entry(
     "deep",
     (".u64 out", ".u32 at"),

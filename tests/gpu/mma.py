@@ -22,7 +22,7 @@ from pyptx_ir.isa.targets import default_version
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-# Tests of other distributions, in folders whose names are not valid in an import statement.
+# Test modules of other distributions, by file path: the names of their folders are not valid in an import statement.
 warp_tests: Any = import_module("packages.pyptx-sim.tests.test_semantics_mma")
 group_tests: Any = import_module("packages.pyptx-arch-hopper.tests.test_simulated_wgmma")
 reference: Any = import_module("packages.pyptx-sim.tests.mma_reference")
@@ -43,7 +43,7 @@ class WarpProduct:
     types: tuple[str, str, str, str]
     fragments: tuple[Any, ...]
     operands: tuple[np.ndarray, ...]
-    columns: dict[int, list[int]] | None = None  # sparse A: by row, columns of stored elements
+    columns: dict[int, list[int]] | None = None  # for a sparse A: columns of the stored elements of each row
 
     def probe(self, target: str) -> str:
         """Return the PTX module of the MMA; its entry takes a pointer for each operand, then a pointer for D."""

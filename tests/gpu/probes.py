@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .instructions import Recorded
 
 BLOCK = 128
-BITS = {"16": 16, "x2": 32, "32": 32, "64": 64}  # key: last two characters of a type's name
+BITS = {"16": 16, "x2": 32, "32": 32, "64": 64}  # width in bits of a PTX type, by the last two characters of its name
 
 
 def width(kind: str) -> int:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["CHAINS", "QUESTIONS", "Chain", "Question"]
 
 TURNS = 8
-BLOCKS = 264  # two CTAs per SM, of 132 SMs
+BLOCKS = 264  # number of CTAs of a launch: two for each of 132 SMs
 N = 64
 LANES = 32
 UNWRITTEN = 0xDEADBEEF
@@ -136,7 +136,7 @@ FENCE, COMMIT, WAIT = (
 LOAD = "ld.shared.v4.u32 {%a0, %a1, %a2, %a3}, [%r6];"
 START = "ld.shared.v4.f32 {%f28, %f29, %f30, %f31}, [%r7];"
 WORDS = f"wgmma.mma_async.sync.aligned.m64n{N}k16.f32.bf16.bf16 {{{', '.join(SUMS)}}}"
-# MMAs of zeros, which keep the tensor core busy, so that the last MMA reads its operands late.
+# MMAs with operands of zeros keep the tensor core busy, so that the last MMA reads its operands late.
 BUSY = "\n".join([f"{WORDS}, %rd6, %rd7, 1, 1, 1, 0, 0;"] * 8)
 MULTIPLY = f"{FENCE}\n{BUSY}\n{WORDS}, {{%a0, %a1, %a2, %a3}}, %rd7, 1, 1, 1, 0;\n{COMMIT}"
 
@@ -146,7 +146,7 @@ def _products() -> Iterator[Question]:
     a = rng.integers(-8, 8, (TURNS, 128, 8)).astype(ml_dtypes.bfloat16)
     starts = rng.integers(1, 99, (TURNS, 128, 4)).astype(np.float32)
     columns = np.repeat(np.arange(1, 9).astype(ml_dtypes.bfloat16), 8).view(np.uint32).reshape(8, 4)
-    right = np.tile(columns, (2 * N // 8, 1))  # core matrices of 8 rows of B; all elements of row i are i + 1
+    right = np.tile(columns, (2 * N // 8, 1))  # B in core matrices of 8 rows; every element of row i is i + 1
     given = a.view(np.uint32), right, starts.view(np.uint32)
     dealt = np.array([_dealt(each) for each in a])
     total, last = dealt.sum(axis=0), dealt[-1]
@@ -185,7 +185,7 @@ def _product_text(body: tuple[str, ...]) -> str:
 
 def _dealt(fragments: np.ndarray) -> np.ndarray:
     """Return the accumulators of each thread, `[128, N / 2]`; all elements of a row of B are equal."""
-    sums = fragments.astype(np.float64).reshape(LANES, 4, 4, 2).sum(axis=(1, 3))  # a quad shares two rows of A
+    sums = fragments.astype(np.float64).reshape(LANES, 4, 4, 2).sum(axis=(1, 3))  # a quad (4 lanes) has two rows of A
     rows = sums[:, :2] + sums[:, 2:]
     columns = np.arange(1, 9).reshape(4, 1, 2)
     return np.tile((rows[:, None, :, None] * columns).reshape(128, 4), (1, N // 8))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.gpu, pytest.mark.torch, pytest.mark.sm_100, pytest.mark.hardware]
 
 CASES = [case for cases in subjects().values() for case in cases if case.capability == (10, 0)]
-TURNS = 20  # runs per kernel: a data race does not change every run's result
+TURNS = 20  # runs of each kernel: a data race does not change every run's result
 
 
 def generator() -> torch.Generator:

@@ -33,7 +33,7 @@ SIZE, THREADS = 1000, 128
     raw_params=[("f32", "alpha"), ("u32", "count")],
     grid=lambda N: -(-N // THREADS),
     block=(THREADS, 1, 1),
-    smem=64 * 1024,  # above 48 KiB: the launcher must raise the entry's limit
+    smem=64 * 1024,  # above 48 KiB: the launcher must raise the kernel's limit of dynamic shared memory
     arch="sm_80",
 )
 def scaled(X, Y):
@@ -164,7 +164,7 @@ def test_a_loader_in_c_loads_and_launches_while_its_stream_is_captured(gpu: Devi
 def test_a_loader_in_c_launches_in_the_context_of_the_stream(gpu: Device, bundle: Path) -> None:
     loader, other = compiled(bundle), ctypes.c_void_p()
     assert loader.scaled_load() == 0
-    gpu.call("cuCtxCreate_v2", ctypes.byref(other), 0, 0)  # the new context is current: uploads use its memory
+    gpu.call("cuCtxCreate_v2", ctypes.byref(other), 0, 0)  # makes the new context current: uploads use its memory
     x = np.random.default_rng(3).standard_normal(SIZE, dtype=np.float32)
     px, py, stream = gpu.upload(x), gpu.upload(np.full_like(x, np.nan)), gpu.stream()
     try:

@@ -44,7 +44,7 @@ def seen_by_the_third(gpu: Device, between: Entry) -> np.ndarray:
         plan_of(SECOND, Pointer(0), attributes=PROGRAMMATIC),
     )
     seen = np.zeros(TRIES, np.uint64)
-    for number in range(-1, TRIES):  # the first run loads the code, which serializes the kernels
+    for number in range(-1, TRIES):  # run -1 loads the code, which serializes the kernels
         gpu.write(times, np.zeros(4, np.uint64))
         for plan in chain:
             plan.launch((times,), stream, 0)

@@ -272,7 +272,7 @@ def test_torch_and_plans_share_the_primary_context(gpu: Device) -> None:
     gpu.call("cuCtxGetCurrent", ctypes.byref(context))
     with torch.cuda.stream(torch.cuda.Stream()):
         stream = torch.cuda.current_stream().cuda_stream
-        z = x + 1  # only the stream orders these three operations
+        z = x + 1  # only the stream orders the addition, the launch and the subtraction
         scale_plan(1000).launch((z.data_ptr(), y.data_ptr()), stream, 0)
         w = y - 1
     torch.cuda.synchronize()
@@ -328,7 +328,7 @@ def test_specializations_that_are_dropped_leave_nothing_behind(gpu: Device, slot
         else:
             plan = tile_plan(TensorMap.dense("f32", (8, 8), (8, 8)), slot)
         plan.launch(pointers, 0, 0)
-        gpu.synchronize()  # kernels end before their code may be unloaded
+        gpu.synchronize()  # waits for the kernel to end: then its code may be unloaded
         del plan
         if number in (rounds // 5, rounds - 1):
             held.append((gpu.free_bytes(), resident()))

@@ -39,7 +39,8 @@ def nothing_retired(gpu: Device) -> None:
 def test_kernels_of_dead_plans_run_to_their_end_and_nobody_waits(gpu: Device) -> None:
     stream, places = gpu.stream(), [gpu.upload(np.zeros(1, np.uint32)) for _ in range(MANY)]
     plans = [own_plan(gpu, nanoseconds=20 * MILLISECOND) for _ in places]
-    for value, (plan, place) in enumerate(zip(plans, places, strict=True), 1):  # loading may wait for running kernels
+    # The first launches load modules, which may wait for running kernels.
+    for value, (plan, place) in enumerate(zip(plans, places, strict=True), 1):
         plan.launch((place,), stream, 0, {"value": 100 + value, "nanoseconds": 1})
     gpu.synchronize()
     for value, (plan, place) in enumerate(zip(plans, places, strict=True), 1):
@@ -47,7 +48,7 @@ def test_kernels_of_dead_plans_run_to_their_end_and_nobody_waits(gpu: Device) ->
     del plan, plans
     gc.collect()
     code = constant(1).ptx(gpu.target).encode()
-    keep = Module(code)  # the module records an event after all launches
+    keep = Module(code)  # `Module` records a CUDA event after all launches
     assert not gpu.idle(stream), "Module() waited for the launches"
     assert len(RETIRED) == MANY
     gpu.synchronize()

@@ -33,7 +33,7 @@ except ImportError as missing:
 pytestmark = pytest.mark.gpu
 
 MILLISECOND = 1_000_000
-GLOBAL, THREAD_LOCAL, RELAXED = 0, 1, 2  # CUstreamCaptureMode
+GLOBAL, THREAD_LOCAL, RELAXED = 0, 1, 2  # values of the enum CUstreamCaptureMode
 MULTIPROCESSORS = cuda.CUdevResourceType.CU_DEV_RESOURCE_TYPE_SM
 ZERO = np.zeros(1, np.uint32)
 
@@ -131,7 +131,7 @@ def scaled_on(gpu: Device, stream: int) -> None:
 def test_a_stream_of_a_created_context_takes_launches(gpu: Device) -> None:
     with created_context(gpu):
         scaled_on(gpu, gpu.stream())
-    scaled_on(gpu, gpu.stream())  # the primary context is current again
+    scaled_on(gpu, gpu.stream())  # after the `with` block, the primary context is current again
 
 
 @contextmanager
@@ -167,7 +167,7 @@ def test_launches_of_one_plan_go_to_streams_of_every_context_in_turn(gpu: Device
 
 
 def test_a_function_of_one_context_is_refused_on_a_stream_of_another_and_a_kernel_is_not(gpu: Device) -> None:
-    # The launcher relies on the driver: it accepts a CUkernel as a CUfunction, and runs it in the stream's context.
+    # The launcher relies on the driver, which accepts a CUkernel as a CUfunction and runs it in the stream's context.
     module = module_of(constant(9))
     kernel = Handle(module.kernel("constant"))
     function = Handle()
@@ -199,7 +199,7 @@ def test_every_one_of_many_scalars_arrives_whether_it_is_fixed_or_given(gpu: Dev
         gpu.synchronize()
         even = np.arange(count) % 2 == 0
         assert (gpu.download(out, wanted) == wanted + np.uint32(more) * even).all()
-    plan.launch((out,), 0, 0, [int(value) + 5 for value in wanted])  # a value for each scalar parameter, in order
+    plan.launch((out,), 0, 0, [int(value) + 5 for value in wanted])  # values of the kernel's scalar parameters in order
     gpu.synchronize()
     assert (gpu.download(out, wanted) == wanted + 5).all()
 
@@ -265,7 +265,7 @@ def test_the_first_launch_of_code_breaks_no_capture_of_its_own_stream_or_of_anot
     source, target, place = gpu.upload(array), gpu.upload(out), gpu.upload(ZERO)
     image = constant(1000 + 10 * mode + len(slot)).ptx(gpu.target).encode()
 
-    def work() -> None:  # loads and launches while another thread captures
+    def work() -> None:  # loads a module and launches its kernel while another thread captures a stream
         gpu.current()
         shape: Any = {"grid": (1, 1, 1), "block": (1, 1, 1)}
         Plan(Module(image), "constant", **shape, parameters=(Pointer(0),)).launch((place,), elsewhere, 0)

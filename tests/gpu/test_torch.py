@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.gpu, pytest.mark.torch]
 
 ROOT = Path(__file__).resolve().parents[2]
 DEVICES = [torch.device("cuda", number) for number in range(max(1, torch.cuda.device_count()))]
-ENOUGH = 100_000_000  # cycles (about 50 ms): longer than any launch
+ENOUGH = 100_000_000  # cycles that `torch.cuda._sleep` spins (about 50 ms): longer than any launch takes
 
 
 def numbers(size: int = 4096, device: torch.device | str = "cuda") -> torch.Tensor:

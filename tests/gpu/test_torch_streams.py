@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.gpu, pytest.mark.torch]
 
-ENOUGH = 100_000_000  # cycles (about 50 ms): longer than any launch
-LONG = 20 * ENOUGH  # cycles (about 1 s): longer than tracing, compiling and loading a kernel
+ENOUGH = 100_000_000  # cycles that `torch.cuda._sleep` spins (about 50 ms): longer than any launch takes
+LONG = 20 * ENOUGH  # cycles of `torch.cuda._sleep` (about 1 s): longer than tracing, compiling and loading a kernel
 SIZE = 1 << 20
-MANY = 40  # number of scalars; an earlier version cached at most 16
+MANY = 40  # number of scalar arguments of one kernel; an earlier version of pyptx cached at most 16
 
 
 def numbers(size: int = SIZE) -> torch.Tensor:
@@ -174,7 +174,7 @@ def test_a_first_call_in_another_thread_breaks_no_capture() -> None:
 
     stream = torch.cuda.Stream()
 
-    def work() -> None:  # in place: torch must not allocate during a capture
+    def work() -> None:  # `out` is written in place: torch must not allocate during a capture
         with torch.cuda.stream(stream):
             elsewhere(other, alpha=3.0, out=other)
 

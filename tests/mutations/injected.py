@@ -10,8 +10,8 @@ from pyptx_sim.extension import extensions
 from .injected_tensors import INJECTED as TENSORS
 from .rows import injected
 
-_LUCK = frozenset({"tmem-race"})  # rules that apply to concurrent accesses only; else a missing wait is reported
-_OF_ARRAYS = frozenset({"element-type"})  # rules about the arrays of a launch; mutations change only PTX
+_LUCK = frozenset({"tmem-race"})  # rule of concurrent accesses only; otherwise, another rule reports a missing wait
+_OF_ARRAYS = frozenset({"element-type"})  # rules about the arrays of a launch: no mutation of PTX triggers them
 # Rules that no mutation operator triggers on these subjects. `test_barrier_phases`, `test_inactive_lanes` and
 # `test_unconverted_addresses` in the packages' tests trigger these rules.
 _ELSEWHERE = frozenset({"barrier-phase", "inactive-lane", "generic-address"})

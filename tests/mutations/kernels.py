@@ -33,7 +33,7 @@ Values: TypeAlias = NDArray[Any]
 Arguments: TypeAlias = "tuple[Sequence[Values], Sequence[Values]]"
 """Arguments of a kernel call, and the expected values of its last arrays and outputs."""
 
-AROUND = 2  # neighboring instructions, before and after a mutated one, that distinguish mutants
+AROUND = 2  # lines before and after a mutated PTX line; of mutants that agree in change and neighbors, one is tried
 _NUMBER = re.compile(r"\d+")
 
 
@@ -212,7 +212,7 @@ def _column_sums(_: Any) -> Arguments:
 
 
 def _scales_of_rows(file: Any) -> Arguments:
-    m, n, k = 136, 272, 336  # three tiles of three steps: the kernel reuses accumulators and stages
+    m, n, k = 136, 272, 336  # three tiles of C, three loop steps each: the kernel reuses accumulators and stages
     a, b = drawn((m, k), (n, k), dtype=ml_dtypes.float8_e4m3fn)
     scales = (np.abs(each) + 0.5 for each in drawn((m,), (n,), dtype=np.float32, seed=1))
     arrays = [a, b, *scales]
@@ -243,13 +243,13 @@ def _block_scaled(form: str, k: int) -> Callable[[Any], Arguments]:
 
 def _ragged(file: Any) -> Arguments:
     x, w = drawn((147, 136), (3, 136, 136))
-    ends = np.array([31, 36, 147], np.int32)  # ends of groups; 31: one row less than a warp's lanes
+    ends = np.array([31, 36, 147], np.int32)  # end row of each group; 31: one row less than a warp has lanes
     return [x, w, ends], [file.reference(x, w, ends)]
 
 
 def _largest(_: Any) -> Arguments:
     (x,) = drawn((9003,))
-    x[8980] = -99  # the largest magnitude, past the elements that the first iteration loads
+    x[8980] = -99  # the largest magnitude of x, at an index past the loads of the first loop iteration
     return [x], [np.array([99.0])]
 
 
@@ -265,7 +265,7 @@ def _quantizable_below(file: Any) -> Arguments:
     return [x, np.abs(x).max().astype(np.float32)[None]], outputs
 
 
-FEW = {"blocks": 2, "stages": 2}  # few CTAs: each computes several tiles and reuses its stages
+FEW = {"blocks": 2, "stages": 2}  # few CTAs: each computes several tiles and reuses its pipeline stages
 NARROW = FEW | {"block_n": 128}
 SINGLE = {"dtype": np.float32}
 KERNELS = {

@@ -111,7 +111,7 @@ def _folded(rows: NDArray[np.uint32]) -> NDArray[np.uint32]:
 def _tile_pipeline() -> Case:
     x = words(8, 320).astype(np.float32)
     out = np.zeros(64, np.float32)
-    boxes = x.reshape(2, 4, 5, 16, 4)  # dimensions: half of the rows, row of the half, step, thread, word of the thread
+    boxes = x.reshape(2, 4, 5, 16, 4)  # axes: half of x's rows, row in the half, loop step, thread, thread's element
     return [out, _described(x, (8, 64))], [(out, boxes.sum((0, 2, 4)).reshape(64))]
 
 
@@ -167,7 +167,7 @@ def _last_block() -> Case:
     a, parts, done, out = words(3, 64), np.zeros(3, np.uint32), np.zeros(1, np.uint32), np.zeros(1, np.uint32)
     folded = a[:, :32] + a[:, 32:]
     lanes = np.arange(32)
-    # Lane 0 adds the results of four shuffles: lanes 0 to 15, each added to lane 31 - i.
+    # Lane i adds the value of lane 31 - i; four butterfly shuffles then add up lanes 0 to 15.
     expected = (folded + folded[:, lanes ^ 31])[:, :16].sum(1).astype(np.uint32)
     return [a, parts, done, out], [(parts, expected), (out, expected.sum(keepdims=True).astype(np.uint32))]
 
@@ -190,9 +190,9 @@ def _matrices() -> Case:
     """
     tile = np.random.default_rng(3).integers(-4, 5, (4, 8, 8)).astype(np.float16)
     out, rows = np.zeros((2, 32, 4), np.float32), np.zeros((4, 8, 8), np.float16)
-    dense = np.concatenate([tile[0], tile[1]]).astype(np.float64)  # operand A: 16 rows, 8 stored columns
+    dense = np.concatenate([tile[0], tile[1]]).astype(np.float64)  # sparse operand A: 16 rows, 8 stored columns
     columns = [0, 1, 4, 5, 8, 9, 12, 13]
-    factor = np.concatenate([tile[0], tile[1]]).astype(np.float64)  # operand B, 16 x 8, loaded with .trans
+    factor = np.concatenate([tile[0], tile[1]]).astype(np.float64)  # operand B (16 x 8), loaded by ldmatrix.trans
     product = dense @ factor[columns]
     lane = np.arange(32)
     row, column = lane // 4, lane % 4 * 2
@@ -233,7 +233,7 @@ def _warpgroup_pipeline() -> Case:
     (a, left), (b, right) = _factor(64, 256), _factor(8, 256)
     out = np.zeros((128, 4), np.float32)
     expected = _of_warpgroup(left @ right.T)
-    expected[:, 0] += 1  # each thread's first accumulator starts at 1
+    expected[:, 0] += 1  # the first accumulator register of each thread starts at 1
     return [_described(a, (64, 64), "128B"), _described(b, (8, 64), "128B"), out], [(out, expected)]
 
 
@@ -260,7 +260,7 @@ def _scaled_factor(rows: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDA
     """Return rows of 256 e4m3 codes, a ue8m0 scale factor for each 32 of them, and the scaled values."""
     random = np.random.default_rng(rows)
     values, powers = random.integers(0, 8, (rows, 256)), random.integers(-2, 3, (rows, 8))
-    codes = np.array([0, 0x38, 0x40, 0x44, 0xB8, 0xC0, 0xC4, 0x48], np.uint8)  # e4m3 codes of `numbers`
+    codes = np.array([0, 0x38, 0x40, 0x44, 0xB8, 0xC0, 0xC4, 0x48], np.uint8)  # e4m3 encodings of `numbers`
     numbers = np.array([0.0, 1.0, 2.0, 3.0, -1.0, -2.0, -3.0, 4.0])
     return codes[values], (powers + 127).astype(np.uint8), numbers[values] * np.exp2(powers).repeat(32, axis=1)
 

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.scaled, pytest.mark.hopper, pytest.mark.blackwell]
 
 RACES = {"shared-race", "global-race", "lane-race"}
-NAMED = 8  # last schedule seed that is tried until the expected finding is reported
+NAMED = 8  # schedule seeds below this one are tried until the simulator reports the expected finding
 SCHEDULES: tuple[dict[str, Any], ...] = ({}, {"delay_async": True}, {"seed": 1}, {"seed": 2})
-ROWS = full(INJECTED, default=tuple({row.rule: row for row in INJECTED}.values()))  # by default one fault per rule
+ROWS = full(INJECTED, default=tuple({row.rule: row for row in INJECTED}.values()))  # one fault per rule, by default
 
 
 def runs(things: Iterable[object]) -> list[ParameterSet]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.scaled, pytest.mark.hopper, pytest.mark.blackwell, pytest.mark.no_cover]
 
 TRIED = full(list(KERNELS), default=["ampere/transpose"])
-STEPS = 60_000  # limit of basic blocks per run, which endless loops exceed
+STEPS = 60_000  # maximum basic blocks in a simulated run of a mutant; endless loops exceed it
 ENDLESS = "step limit of"
 SCHEDULES: tuple[dict[str, Any], ...] = ({}, {"delay_async": True}, {"seed": 1}, {"seed": 2})
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.scaled, pytest.mark.hopper, pytest.mark.blackwell]
 
 TRIED = full(list(SUBJECTS), default=["cluster_exchange"])
-STEPS = 60_000  # limit of basic blocks per run, which endless loops exceed
+STEPS = 60_000  # maximum basic blocks in a simulated run of a mutant; endless loops exceed it
 
 
 def tried(subject: Subject, module: Module) -> Result:

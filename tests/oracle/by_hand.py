@@ -89,7 +89,7 @@ def taken(assembler: Assembler, texts: Sequence[str]) -> list[str]:
     while pending:
         verdicts = assembler.verdicts(pending)
         first = next((index for index, text in enumerate(pending) if verdicts[text] is not None), len(pending))
-        found += pending[:first]  # ptxas checks everything before its first error, so it accepts these
+        found += pending[:first]  # ptxas has checked the instructions before its first error, and accepts them
         found += [text for text in pending[first : first + 1] if assembler.alone(text) is None]
         pending = pending[first + 1 :]
     return found

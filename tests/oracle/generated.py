@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 TARGET, VERSION = "sm_90a", (9, 0)
 STATEMENTS, SECTIONS = 2000, 600
-AT_ONCE = 200  # statements per file; ptxas stops at a syntax error, the statements after it go to another file
+AT_ONCE = 200  # statements per file; ptxas stops at a syntax error: statements after it go to another file
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 CORPUS = Path(__file__).resolve().parents[2] / "corpus"
-MOST_BYTES = 12_000  # maximum bytes of a module to be changed
+MOST_BYTES = 12_000  # maximum size in bytes of a corpus module that is changed
 FEWEST_LINES = 6
 PROCESSES = 2
 AGREE, MISS, ALONE, LISTED = "agree", "miss", "stricter", "listed"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-# Instructions with registers, numbers, names or addresses, at least one for each chapter of the instruction table.
+# Instructions whose operand @ is replaced; at least one instruction for each chapter of the instruction table.
 STATEMENTS = (
     *("mov.u32 %u32_1, @;", "mov.b64 %b64_1, @;", "mov.u64 %u64_1, @;", "mov.u16 %u16_1, @;", "mov.pred %pred_1, @;"),
     *("add.u32 %u32_1, %u32_2, @;", "add.s64 %s64_1, @, %s64_2;", "add.f32 %f32_1, %f32_2, @;", "neg.f64 %f64_1, @;"),

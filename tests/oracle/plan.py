@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 OLDEST = 75  # the oldest target that ptxas 13 compiles for
 BEFORE: dict[tuple[int, int], tuple[int, int]] = {(8, 0): (7, 8), (9, 0): (8, 8), (7, 0): (6, 5)}
 FIRST_MINOR_OF_TURING = (6, 3)
-FOREIGN = frozenset({"acme"})  # instructions of a plugin of the tests, unknown to ptxas
+FOREIGN = frozenset({"acme"})  # opcodes that only the tests' own plugin defines, unknown to ptxas
 
 
 def chapters() -> dict[str, str]:

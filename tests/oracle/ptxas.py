@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyptx_ir.toolchain.finder import Tool
     from pyptx_ir.toolchain.runner import Outcome
 
-AT_ONCE = 3000  # maximum number of instructions per file
+AT_ONCE = 3000  # maximum number of instructions in a file for ptxas
 PROCESSES = 2
 
 # Symbols that instructions may use besides registers. Every form of `pyptx_ir.isa.forms` uses only these.
@@ -103,7 +103,7 @@ class Assembler:
 
     def _part(self, pending: list[str]) -> dict[str, str | None]:
         verdicts: dict[str, str | None] = {}
-        parsed: list[str] = []  # instructions before a syntax error, which ptxas has only parsed
+        parsed: list[str] = []  # instructions before a syntax error: ptxas has parsed but not checked them
         while pending:
             outcome = self._ask(pending)
             if outcome.signal:
@@ -140,7 +140,7 @@ class Assembler:
     def _errors(self, outcome: Outcome) -> tuple[dict[int, str], int | None]:
         """Return the first error of each line (counted from 0 after the header), and the line of a syntax error."""
         first = len(self._head()) + 1
-        # A few errors have a line of the header; the faulty instruction is then found by bisection.
+        # ptxas reports a few errors at a line of the header; bisection then finds the faulty instruction.
         remarks = [remark for remark in parse_log(outcome.output) if remark.is_error and (remark.line or 0) >= first]
         said = [((remark.line or 0) - first, remark) for remark in remarks]
         fatal = [line for line, remark in said if remark.severity == "fatal"]

@@ -274,7 +274,7 @@ def test_who_finds_no_line_waits_until_there_is_one(run: Run) -> None:
         for options in SCHEDULES
     )
     text = HEAD + "acme.alloc.b32 %r13;\n" + PUT + FENCE + MEET + BLEND + WAIT + MEET + GET + FREE
-    run(f"{SCRIPT}TEXT = {KERNEL!r}\n{calls}")  # 90 lines are allocated, a vault has 64
+    run(f"{SCRIPT}TEXT = {KERNEL!r}\n{calls}")  # the kernel's 30 warps allocate 90 lines, but a vault has only 64
     printed = run(
         f"{SCRIPT}text = {text + 'bar.sync 0;' + chr(10) + 'acme.free.b32 %r13;' + chr(10) + END!r}\n"
         "print(*go(text.replace('acme.free.b32 %r2;', 'bar.sync 0;'), warps=30)[1], sep='\\n')"

@@ -19,8 +19,8 @@ from .calls import Code, call, constant, dtype, expression, header, variable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-DEEPEST = 12  # maximum nesting of `with` blocks; CPython compiles at most 20
-PART = 500  # statements of a body per part: a part is compiled as one function
+DEEPEST = 12  # maximum nesting of `with` blocks in the printed Python; CPython compiles at most 20
+PART = 500  # lines of a function body after which the printed Python continues in a new Python function
 HEAD = "from pyptx import module, ptx, reg\nfrom pyptx.types import *\n"
 
 # By statement class, the function that prints a statement as a call of a method of `m` (module builder) or `ptx`.

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.scaled
 
-PER_PRODUCER = 3  # default number of rebuilt modules per producer
-MOST = 5.0  # limit for statements with explicit formatting in compiled modules, in percent
+PER_PRODUCER = 3  # rebuilt modules of each compiler of the corpus, by default
+MOST = 5.0  # maximum percentage of statements of compiled modules that need explicit formatting
 
 
 def some(folder: str, turn: int) -> list[Path]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from pyptx_ir.isa.rows import InstructionRow
 
-FOREIGN: Final = frozenset({"acme"})  # instructions of the tests' own plugin
+FOREIGN: Final = frozenset({"acme"})  # opcodes that only the tests' own plugin defines
 # Symbols (names other than registers) in forms, and their kinds.
 NAMES: Final = {
     **dict.fromkeys(("gmem", "table"), ".global"),

@@ -37,7 +37,7 @@ ROOT = Path(__file__).parents[2]
 HALO = "im2col::w with a halo"  # the manual shows the halo of im2col::w only in figures
 TARGETS = ("sm_107a", "sm_100a", "sm_90a", "sm_110a", "sm_103a", "sm_120a")
 FOUR_FLOATS = "`add`, `sub`, `mul`, `fma` of `.e4m3x4` and `.e5m2x4`"
-# Rows of `NOT_SIMULATED` without an instruction of a target; other targets lack more rows.
+# By target: rows of `NOT_SIMULATED` that match no instruction of the target; other targets' rows are not compared.
 LACKING = {"sm_107a": {FOUR_FLOATS}}
 # Instructions without semantics: patterns of the instruction's start, by the first column of docs/limitations.md.
 NOT_SIMULATED = {
@@ -83,7 +83,7 @@ def missing(form: str, target: str) -> str | None:
 
 @pytest.mark.parametrize("target", share(TARGETS, 2))
 def test_every_form_of_a_target_compiles_but_for_those_that_are_listed(target: str) -> None:
-    chance = random.Random(3)  # with this seed, each pattern of the list matches a drawn form
+    chance = random.Random(3)  # with this seed, each pattern of `NOT_SIMULATED` matches a drawn form
     unlisted, listed, asked = {}, set[str](), 0
     for row in rows_of(target, TABLE_VERSION):
         for form in legal_forms(row, target, TABLE_VERSION, chance, MOST):

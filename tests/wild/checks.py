@@ -14,7 +14,7 @@ from pyptx_ir.toolchain.finder import find_tool
 from pyptx_ir.toolchain.runner import run
 
 _TARGET = re.compile(rb"\.target[ \t]+sm_(\d+)([af]?)")
-_OLDEST = 75  # oldest target of current ptxas, which reads PTX for older devices
+_OLDEST = 75  # oldest target of current ptxas, sm_75; ptxas assembles PTX of older targets for it
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from .laws import judge
 
 pytestmark = pytest.mark.scaled
 
-MOST = 6  # modules per producer, by default; handmade modules are all checked
+MOST = 6  # tested modules of each compiler of the corpus, by default; all handmade modules are tested
 
 
 @pytest.mark.parametrize("folder", FOLDERS)

@@ -25,7 +25,7 @@ def install() -> None:
     spec = util.spec_from_file_location("host_driver_simulated", SIMULATED)
     if spec is None or spec.loader is None:
         raise ImportError(SIMULATED)
-    module = sys.modules[spec.name] = util.module_from_spec(spec)  # kept loaded: the driver has pointers into it
+    module = sys.modules[spec.name] = util.module_from_spec(spec)  # keeps the module loaded: the driver points into it
     spec.loader.exec_module(module)
     module.install(os.environ["PYPTX_LIBCUDA"])
 

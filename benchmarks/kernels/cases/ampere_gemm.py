@@ -12,7 +12,7 @@ from benchmarks.kernels.case import Case, built, late, matmul_bytes, normal
 if TYPE_CHECKING:
     from torch import Tensor
 
-# Bound: the largest element is rounded to bf16's 8 significant bits; f32 accumulators differ by much less.
+# Error bound: bf16 rounds the largest element to 8 significant bits; differences of f32 accumulators are much smaller.
 TOLERANCE = 2.0**-8
 
 
@@ -37,7 +37,7 @@ def square(step: str, kernel: Any, size: int) -> Case:  # noqa: ANN401 - late, o
 
 
 HIGHPERF = late("examples.ampere.gemm_highperf_ampere:gemm_highperf")
-# Tiles with k=64 need more shared memory than sm_86 and sm_89 have; the kernel executes half as many CTA barriers.
+# Tiles with k=64 halve the number of CTA barriers, but need more shared memory than sm_86 and sm_89 have.
 DEEP = built("examples.ampere.gemm_highperf_ampere:build_gemm_highperf", k=64, stages=3)
 
 CASES = (

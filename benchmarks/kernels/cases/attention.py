@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 FORWARD = late("examples.hopper.flash_attention:flash_attention")
 KERNELS = late("examples.hopper.flash_attention_backward:ATTENTION.get")
-# Bounds: results and MMA operands are rounded to bf16's 8 significant bits.
+# Error bounds: results and MMA operands are rounded to bf16's 8 significant bits.
 TOLERANCE = 2.0**-7
 GRADIENT_TOLERANCE = 2.0**-6
 BACKENDS = {"FlashAttention": "FLASH_ATTENTION", "cuDNN": "CUDNN_ATTENTION"}
@@ -156,7 +156,8 @@ def training(shape: tuple[int, int, int, int], *, causal: bool) -> Case:
         baselines={name: Differentiate(Attend(causal, backend)) for name, backend in BACKENDS.items()},
         reference=ExactGradients(causal),
         tolerance=GRADIENT_TOLERANCE,
-        bytes=2 * (4 + 5 + 3) * elements,  # forward: Q, K, V, O; backward: reads Q, K, V, O, dO, writes dQ, dK, dV
+        # Matrices moved: forward Q, K, V, O; backward reads Q, K, V, O, dO and writes dQ, dK, dV.
+        bytes=2 * (4 + 5 + 3) * elements,
         flops=14 * batch * heads * length * length * head_dim // (1 + causal),
         small=normal(*sizes((1, 70, 2, head_dim), 1, 4), dtype="bfloat16"),
         capability=HOPPER,

@@ -12,7 +12,8 @@ RMS, LAYER, SOFTMAX, SWIGLU, SWIGLU_BF16 = (
     for subject in (norms.RMS, norms.LAYER, norms.SOFTMAX, norms.SWIGLU, norms.SWIGLU_BF16)
 )
 
-# Matrices larger than Hopper's: a B200 has 126 MB of L2, and moves 8 TB/s. Then short rows, and rows split over CTAs.
+# Matrices larger than those of the Hopper cases: a B200 has 126 MB of L2, and moves 8 TB/s.
+# Then matrices with short rows, and with rows split over CTAs.
 CASES = (
     RMS.case(32768, 8192),
     LAYER.case(32768, 8192),

@@ -64,7 +64,7 @@ def case(name: str, kernel: Any, groups: Groups, goal_us: float | None = None) -
     )
 
 
-# Sixteen experts; their row counts are as uneven as a router's, and not multiples of a tile size.
+# Row counts of sixteen experts: as uneven as a router's, and not multiples of a tile size.
 UNEVEN = (1900, 310, 77, 2048, 1, 640, 1333, 0, 905, 1511, 420, 2600, 128, 1777, 999, 1736)
 CASES = (
     case("grouped 16 uneven groups, 4096 x 4096", late(f"{KERNEL}:grouped_gemm"), Groups(UNEVEN, 4096, 4096)),

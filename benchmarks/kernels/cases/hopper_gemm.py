@@ -10,7 +10,7 @@ from benchmarks.kernels.case import HOPPER, Case, late, matmul_bytes, normal
 if TYPE_CHECKING:
     from torch import Generator, Tensor
 
-# Bound: the largest element is rounded to bf16's 8 significant bits; f32 accumulators differ by much less.
+# Error bound: bf16 rounds the largest element to 8 significant bits; differences of f32 accumulators are much smaller.
 TOLERANCE = 2.0**-8
 HIGHPERF = "examples.hopper.gemm_highperf_hopper"
 NARROW = "examples.hopper.gemm_narrow_hopper"
@@ -80,7 +80,7 @@ def fp8(size: int) -> Case:
         make=Scaled(size, size, size),
         baselines={"cuBLAS": scaled_mm},
         reference=scaled_reference,
-        tolerance=2.0**-7,  # allows for the tensor cores' truncation in sums of 128 terms
+        tolerance=2.0**-7,  # allows for the tensor cores' truncation in fp8 dot products of 128 terms
         bytes=matmul_bytes(size, size, size, 1, 2),
         flops=2 * size**3,
         small=Scaled(70, 72, 144),

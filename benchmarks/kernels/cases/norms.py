@@ -103,7 +103,8 @@ class Subject:
         """Return the case for one size of the matrices."""
         kernel = late(f"examples.{self.folder}.{self.maker}")
         prefix = "" if self.folder == "hopper" else f"{self.folder} "
-        # Compiled for this shape only: for a second shape torch would build a slower kernel for all shapes.
+        # `dynamic=False` compiles for this shape only: otherwise torch would build, at a second shape,
+        # a slower kernel for all shapes.
         baselines = {"torch.compile": compiled(self.function, dynamic=False)}
         shapes = ((rows, columns),) * self.matrices, ((2, columns),) * self.matrices
         vectors = ((columns,),) * self.vectors
@@ -139,7 +140,7 @@ CASES = (
     LAYER.case(2048, 8192, goal_us=35),
     SOFTMAX.case(2048, 8192, goal_us=35),
     SWIGLU.case(2048, 8192, goal_us=50.5),
-    # Traffic of at least a gigabyte; the goal is 0.97 of a device copy's speed.
+    # Cases that move at least a gigabyte: the goal is 0.97 of the speed of a device copy.
     RMS.case(32768, 8192),
     LAYER.case(32768, 8192),
     SOFTMAX.case(32768, 8192),
@@ -147,7 +148,8 @@ CASES = (
     RMS.case(65536, 8192, "bfloat16"),
     SOFTMAX.case(65536, 8192, "bfloat16"),
     SWIGLU_BF16.case(32768, 8192, "bfloat16"),
-    # Short rows; rows kept in shared memory; rows split over a cluster, kept in registers or in shared memory.
+    # Cases with short rows, with rows kept in shared memory, and with rows split over a cluster
+    # (kept in registers or in shared memory).
     RMS.case(262144, 512, "bfloat16"),
     RMS.case(8192, 24576),
     SOFTMAX.case(4096, 65536),

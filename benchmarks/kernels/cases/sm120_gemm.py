@@ -10,7 +10,7 @@ from benchmarks.kernels.case import Case, late, matmul_bytes, normal
 if TYPE_CHECKING:
     from torch import Generator, Tensor
 
-# Bound: the largest element is rounded to bf16's 8 significant bits; f32 accumulators differ by much less.
+# Error bound: bf16 rounds the largest element to 8 significant bits; differences of f32 accumulators are much smaller.
 TOLERANCE = 2.0**-8
 CAPABILITY = (12, 0)
 SCALED = "examples.blackwell.gemm_blockscaled_sm120"

@@ -19,7 +19,7 @@ from pyptx_dsl.types import b32, b64, bf16, e2m1, e4m3, f32, pred, s8, s32, tf32
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-# Targets of groups of instructions, from the target notes of the manual.
+# Targets that support each group of tcgen05 instructions, from the target notes of the manual.
 EVERYWHERE = ("sm_100a", "sm_103a", "sm_110a")
 INTEGERS = ("sm_100a", "sm_110a")
 SHIFTS_OF_SUMS = ("sm_100a", "sm_103a")  # targets with scale_input_d: arch-specific targets of family sm_100f
@@ -323,7 +323,7 @@ def allocations() -> Iterator[Call]:
     yield Call("commit, mask register", lambda b: tcgen05.commit(b.bar[1], cta_group=b.group, multicast_mask=b.u16))
     yield Call("commit, constant mask", lambda b: tcgen05.commit(b.bar[1], cta_group=b.group, multicast_mask=0b11), 2)
     yield Call("held", held, 3, groups=(1,))
-    for group in (1, 2):  # a CTA pair needs one more instruction, to synchronize its two CTAs
+    for group in (1, 2):  # a kernel for a CTA pair has one more instruction, which synchronizes the two CTAs
         yield Call("tmem.alloc by one warp", lambda b: held(b, when=b.p), 6 + group, groups=(group,))
         yield Call("tmem.alloc, relinquish", lambda b: held(b, when=b.p, relinquish=True), 7 + group, groups=(group,))
     yield Call("t.quarter", lambda b: b.t.quarter(b.u32), 2, ANYWHERE, (8, 0))

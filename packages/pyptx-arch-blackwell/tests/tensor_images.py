@@ -193,17 +193,17 @@ def place_of_sum(
     """Return the CTA, the lane and the column of each element of D, `[m, n]`. Manual: layouts A to G."""
     row, column = np.indices((m, n))
     match (m, blocks, sparse, ws):
-        case (256, 2, _, False):  # manual's layout A: half of D's rows per CTA, one lane per row
+        case (256, 2, _, False):  # manual's layout A: each CTA of the pair holds half of D's rows, one per lane
             return row // 128, row % 128, column
         case (128, 2, False, False):  # manual's layout B: half of D's rows per CTA; the upper columns in lanes 64-127
             return row // 64, row % 64 + 64 * (column // (n // 2)), column % (n // 2)
-        case (128, 2, True, False):  # manual's layout C: half of D's rows per CTA, in 16 lanes of each lane quarter
+        case (128, 2, True, False):  # manual's layout C: each CTA has half of D's rows, in 16 lanes per lane quarter
             return row // 64, row % 64 // 16 * 32 + row % 16, column
         case (128, 1, _, _):  # manual's layout D: one lane per row of D
             return 0 * row, row, column
         case (64, 1, _, True):  # manual's layout E: the second half of D's columns in lanes 64-127
             return 0 * row, row + 64 * (column // (n // 2)), column % (n // 2)
-        case (64, 1, _, False):  # manual's layout F: 16 lanes of each lane quarter
+        case (64, 1, _, False):  # manual's layout F: D uses 16 lanes of each lane quarter
             return 0 * row, row // 16 * 32 + row % 16, column
         case (32, 1, _, True):  # manual's layout G: a quarter of D's columns per lane quarter
             return 0 * row, row + 32 * (column // (n // 4)), column % (n // 4)

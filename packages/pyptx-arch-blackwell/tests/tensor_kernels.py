@@ -29,9 +29,9 @@ __all__ = ["COLUMNS", "LANES", "Issue", "kernel_text", "launch", "outcome"]
 
 LANES: Final = 128
 COLUMNS: Final = 512
-_CHUNK: Final = 16  # bytes per vector copy of a thread
-_AT_ONCE: Final = 32  # tensor memory columns per tcgen05.st or tcgen05.ld
-_WIDE: Final = 8  # 32-bit words per vector load or store
+_CHUNK: Final = 16  # number of bytes that a thread copies with one vector instruction
+_AT_ONCE: Final = 32  # number of tensor memory columns that one tcgen05.st or tcgen05.ld accesses
+_WIDE: Final = 8  # number of 32-bit words that a thread loads or stores with one vector instruction
 
 
 @dataclass

@@ -25,7 +25,7 @@ METADATA_COLUMNS: Final = 4
 SCALE_COLUMNS: Final = 16
 _WORD: Final = 32
 _TWO_OF_FOUR: Final = (0b0100, 0b1000, 0b1100, 0b1001, 0b1101, 0b0110, 0b1110)
-_CHUNKS: Final = {"tf32": 2, "mxf4": 8, "mxf4nvf4": 8}  # elements per metadata code, by kind (others: 4)
+_CHUNKS: Final = {"tf32": 2, "mxf4": 8, "mxf4nvf4": 8}  # elements of A per metadata code, by MMA kind (others: 4)
 _PAIRS: Final = ("mxf4", "mxf4nvf4")
 
 
@@ -51,7 +51,7 @@ def put_metadata(it: Product, memory: Array, codes: Array, column: int) -> None:
     held = rows_of_a(it.m, blocks=it.blocks, sparse=True, ws=it.ws)
     block, lane = np.nonzero(held >= 0)
     row = held[block, lane]
-    if it.kind not in ("f16", "tf32"):  # the lane of each row of A holds 64 bits of metadata
+    if it.kind not in ("f16", "tf32"):  # tensor memory: 64 bits of metadata in each row's lane
         words = (codes.reshape(it.m, 2, 8).astype(np.uint32) << np.arange(0, _WORD, 4).astype(np.uint32)).sum(axis=-1)
         memory[block, lane + it.lane, column : column + 2] = words[row]
         return

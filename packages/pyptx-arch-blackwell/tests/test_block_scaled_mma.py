@@ -33,7 +33,7 @@ WIDE_ROWS = [Layout("K", 0), Layout("K", 64, gap=512), Layout("K", 128, skip=64)
 # An operand row of 48 bytes within tile rows of 128: contiguous, or split between two tiles.
 DEEP_ROWS = [Layout("K", 128), Layout("K", 128, skip=48), Layout("K", 128, skip=96, split=True),
              Layout("K", 128, skip=112, split=True)]  # fmt: skip
-# Block size modifiers, and scale factor IDs of A and B. Manual: "Scale Factor A ID".
+# Block size modifiers of tcgen05.mma, with the valid scale factor IDs of A and B. Manual: "Scale Factor A ID".
 ONE = [(size, ids) for size in ("", "scale_vec::1X", "block32") for ids in product(range(4), repeat=2)]
 TWO = [(size, ids) for size in ("scale_vec::2X", "block32") for ids in product((0, 2), repeat=2)]
 FOUR = [(size, (0, 0)) for size in ("scale_vec::4X", "block16")]

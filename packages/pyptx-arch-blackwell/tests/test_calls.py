@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.scaled, pytest.mark.ptxas]
 
 CALLS = calls()
-# Tests of rejected calls use every fourth call, unless `PYPTX_KERNELS=all`.
+# Tests of rejected calls use every fourth of CALLS, unless `PYPTX_KERNELS=all`: tracing all calls is slow.
 SOME = share(CALLS, 4)
 ASKED = (9, 0)  # newest PTX version of ptxas 13.0
 HERE = "calls.py:"
 TARGETS = ("sm_100a", "sm_103a", "sm_110a")
-FAMILIES = ("sm_100f", "sm_103f", "sm_110f")  # family-specific targets have fewer features than sm_*a targets
+FAMILIES = ("sm_100f", "sm_103f", "sm_110f")  # family-specific targets, with fewer tcgen05 features than sm_*a targets
 
 
 def trace(calls: Iterable[Call], target: str, version: tuple[int, int], group: int) -> tuple[str, list[str]]:
@@ -110,7 +110,7 @@ def test_ptxas_makes_code_of_them(group: int) -> None:
 def test_elsewhere_each_call_is_refused_at_the_users_line(target: str) -> None:
     calls = CALLS if target in TARGETS else SOME
     foreign = [call for call in calls if target not in call.on and 1 in call.groups]
-    # Calls are traced in groups: the tiles of all calls exceed the shared memory of sm_120a.
+    # Several kernels trace the calls: the tiles of all calls together exceed the shared memory of sm_120a.
     parts = (foreign[first : first + AT_ONCE] for first in range(0, len(foreign), AT_ONCE))
     faults = [fault for part in parts for fault in trace(part, target, ASKED, 1)[1]]
     refused = {fault.partition(": refused")[0] for fault in faults}

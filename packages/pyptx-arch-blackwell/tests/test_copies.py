@@ -13,7 +13,7 @@ from pyptx_arch_blackwell.layouts.sparsity import metadata
 
 Modes = list[tuple[int, int]]
 
-LANE = 1 << 21  # bits between addresses of adjacent tensor memory lanes in CuTe
+LANE = 1 << 21  # distance in bits between adjacent lanes in CuTe's tensor memory addresses
 # CuTe modes of tcgen05.cp shapes: rows, bits of a row, then multicast copies or a second group of rows, if any.
 ALGEBRA: dict[tuple[str, str], Modes] = {
     ("128x256b", ""): [(128, LANE), (256, 1)],

@@ -175,7 +175,7 @@ def bits_of(text: str) -> list[int]:
     return [place for place, digit in enumerate(digits) if digit == "1"]
 
 
-# Examples of the manual, "Zero-Column Mask Descriptor": descriptor fields as printed (spans minus one), N, sub-masks.
+# The manual's examples of zero-column masks: descriptor fields as printed (spans minus one), M, N, sub-masks.
 EXAMPLES = [
     (((0,) * 4, (0,) * 4, False, 4, 3, 0), 128, 14, [""]),
     (((0,) * 4, (0,) * 4, True, 2, 3, 0), 128, 14, ["111 0000 111 0000"]),

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.scaled
 LEAST = {"f32": -126, "bf16": -126, "tf32": -126, "f16": -14, "e5m2": -14, "e4m3": -6, "e3m2": -2, "e2m3": 0, "e2m1": 0}
 NOTHING = -126
 PACKED = ("mxf4", "mxf4nvf4")
-GROUP = 16  # fp4 elements whose dot product is computed before scaling
+GROUP = 16  # number of fp4 products that the model sums before scaling
 
 K128 = Layout("K", 128)
 CASES = [
@@ -64,7 +64,7 @@ def terms_of(it: Expected, row: int, column: int) -> list[tuple[Fraction, int]]:
              for x, y in zip(of_a.tolist(), of_b.tolist(), strict=True)]  # fmt: skip
     products = [Fraction(float(x)) * Fraction(float(y)) for x, y in zip(a, b, strict=True)]
     if product.kind in PACKED:
-        group = GROUP * (2 if product.sparse else 1)  # with a sparse A, half of the products are zero
+        group = GROUP * (2 if product.sparse else 1)  # for a sparse A, half of a group's products are zero
         return [(sum(products[k : k + group], Fraction()) * scale[k // chunk][0], scale[k // chunk][1])
                 for k in range(0, len(a), group)]  # fmt: skip
     least = LEAST[product.a], LEAST[product.b]

@@ -32,9 +32,9 @@ def module(body: str, target: str = "sm_100a") -> str:
     )
 
 
-# Each cluster adds 1 to the counters of its CTAs and of the CTAs of each cluster that it takes over. %r1 is the index
-# of the CTA whose counter is incremented, %r2 the rank in the cluster. Thread 0 of each CTA arrives at `bar`, thread 0
-# of rank 0 executes try_cancel, all threads wait and read the response.
+# Each cluster adds 1 to the counters of its CTAs and of the CTAs of each cluster whose work it takes over. %r1 is the
+# index of the CTA whose counter is incremented, %r2 this CTA's rank in its cluster. Thread 0 of each CTA arrives at the
+# mbarrier `bar`, thread 0 of rank 0 executes try_cancel, and all threads wait for the response and read it.
 PERSISTENT = f"""
 mov.u32 %r1, %ctaid.x;
 mov.u32 %r2, %cluster_ctarank;
@@ -197,7 +197,7 @@ def test_a_fault_is_found_in_every_schedule(name: str, options: dict[str, Any]) 
     try:
         findings = launch(PERSISTENT.replace(old, new), step_limit=5_000, **options)[0].findings
     except StepLimitExceeded as stopped:
-        assert not new  # without the mbarrier wait, CTAs may read a stale response repeatedly
+        assert not new  # without the mbarrier wait, CTAs may read an old try_cancel response forever
         findings = stopped.findings
     assert {finding.rule for finding in findings} & set(rules), findings
 

@@ -53,7 +53,7 @@ def test_registers_lie_as_the_layout_algebra_says(shape: str, repeats: int) -> N
     split = repeats + 3
     for thread, register in product(range(32), range(SHAPES[shape].count * repeats)):
         row, bit = cell(shape, repeats, thread, 32 * register)
-        if shape == "16x32bx2":  # CuTe's layout has the columns of the second access directly after those of the first
+        if shape == "16x32bx2":  # in CuTe's layout, the second access's columns directly follow the first's
             second, bit = divmod(bit, 32 * repeats)
             bit += 32 * split * second
         assert (lane(shape, thread, register), 32 * column(shape, thread, register, split)) == (row, bit)
@@ -87,7 +87,7 @@ def test_every_cell_is_held_once(shape: str, repeats: int, *, packed: bool) -> N
 
 
 def test_sixteen_lanes_of_256_bits_lie_as_sums_of_mma() -> None:
-    # Manual, "Matrix Fragments for mma.m16n8k16": row g or g + 8, columns 2t and 2t + 1.
+    # Accumulator in the manual's "Matrix Fragments for mma.m16n8k16": row g or g + 8, columns 2t and 2t + 1.
     for thread, register in product(range(32), range(4)):
         assert lane("16x256b", thread, register) == thread // 4 + 8 * (register // 2)
         assert column("16x256b", thread, register) == thread % 4 * 2 + register % 2

@@ -15,7 +15,7 @@ from pyptx_arch_blackwell.layouts.packing import (
     of_sums,
 )
 
-# K of a dense MMA, and the bytes of an operand row of K elements in shared memory: 32, or 48 for K = 96.
+# MMA kind, element type, and K of a dense MMA: K elements of an operand row fill 32 bytes (48 for K = 96).
 SHARED = [
     ("f16", "bf16", 16),
     ("tf32", "tf32", 8),

@@ -164,7 +164,7 @@ def multiply(case: Case, **schedule: Any) -> tuple[bool, tuple[Finding, ...]]:
     """Run the kernel; return whether D is right, and the simulator's findings."""
     rng = np.random.default_rng(2)
     a, b = (rng.integers(-8, 8, (rows, 16)).astype(np.float16) for rows in (256, 16))
-    halves = b.reshape(2, 8, 2, 8).swapaxes(1, 2)  # per CTA: two 8 x 8 core matrices, one for each half of K
+    halves = b.reshape(2, 8, 2, 8).swapaxes(1, 2)  # B's columns per CTA: two 8 x 8 core matrices, one per half of K
     d = np.zeros((256, 16), np.float32)
     arguments = [a, np.ascontiguousarray(halves), d]
     result = run(kernel(case.begin, case.end), grid=2, cluster=2, block=128, args=arguments, **schedule)

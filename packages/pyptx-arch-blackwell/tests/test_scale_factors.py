@@ -8,7 +8,7 @@ import pytest
 
 from pyptx_arch_blackwell.layouts.scale_factors import ScaleFactors, factors_of_row, scale_factors
 
-# CuTe's "virtual" tensor memory address: the lane varies fastest, then the byte within the lane's 32-bit columns.
+# In CuTe's "virtual" tensor memory address, the lane varies fastest, then the byte in the lane's 32-bit columns.
 LANES = 128
 # Block-scaled MMAs of the manual's table: kind, scale vector size, K, scale factors per row.
 PRODUCTS = [
@@ -92,7 +92,7 @@ def test_factors_of_b_lie_as_the_layout_algebra_says(
 
 
 def test_a_block_of_512_bytes_is_copied_as_cublas_lays_it_out() -> None:
-    # Scale factor j of row i is byte (i % 32) * 16 + i // 32 * 4 + j, and a copy of 32 lanes by 16 bytes moves it.
+    # cuBLAS: scale factor j of row i is byte (i % 32) * 16 + i // 32 * 4 + j. tcgen05.cp.32x128b copies all 512 bytes.
     factors = scale_factors("a", "mxf4nvf4", "scale_vec::4X", m=128, n=8, k=64)
     for row, chunk in product(range(128), range(4)):
         lane, byte = divmod(row % 32 * 16 + row // 32 * 4 + chunk, 16)

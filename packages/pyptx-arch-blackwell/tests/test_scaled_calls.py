@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 TARGET, VERSION = "sm_120a", (9, 0)  # newest PTX version of ptxas 13.0
 NARROW = {"kind": "f8f6f4", "dtype_a": e4m3, "dtype_b": e3m2}
-# By the part of an mma.sync opcode after the shape: keyword arguments of `ptx.mma.sync` besides registers, and K.
+# By modifiers that follow the shape in an mma.sync opcode: keyword arguments of `ptx.mma.sync`, and K of the shape.
 PRODUCTS: dict[str, tuple[dict[str, Any], int]] = {
     "kind::f8f6f4.f32.e4m3.e3m2.f32": (NARROW, 32),
     "kind::mxf8f6f4.block_scale.f32.e2m1.e3m2.f32.ue8m0": (

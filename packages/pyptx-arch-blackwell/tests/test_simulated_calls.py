@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.scaled
 
-CHUNK = 32  # tensor memory columns per load or store of a thread
-TILE_TYPES = {4: "e2m1", 8: "e4m3", 16: "bf16", 32: "tf32"}  # element type of a tile, by width in bits
+CHUNK = 32  # number of tensor memory columns that a thread loads or stores at once
+TILE_TYPES = {4: "e2m1", 8: "e4m3", 16: "bf16", 32: "tf32"}  # element type of a test's tile, by element width in bits
 
 NARROW, WIDE, ACROSS = Layout("K", 32), Layout("K", 128), Layout("MN", 64)
 CASES = [

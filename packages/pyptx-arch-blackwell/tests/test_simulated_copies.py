@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-# By tcgen05.cp shape: source rows, bytes per source row, and the destination lanes of each row.
+# By shape of tcgen05.cp: source rows, bytes per source row, and the lanes to which each source row is copied.
 COPIES = {
     "128x256b": (128, 32, lambda row: [row]),
     "4x256b": (4, 32, lambda row: [32 * row]),
@@ -53,7 +53,7 @@ def test_copies_put_rows_into_their_lanes(shape: str, form: str, blocks: int) ->
             else:
                 codes = codes_of(rng, element, (rows, width))
                 source = row_bytes(rng, codes, element, 8)
-                found = codes << (2 if element == "e2m1" else 0)  # a 4-bit element is in bits 2 to 5 of its byte
+                found = codes << (2 if element == "e2m1" else 0)  # tcgen05.cp unpacks e2m1 to bits 2 to 5 of a byte
             descriptor = tile.put(source, layout)
             for row in range(rows):
                 wanted[block, lanes(row), column : column + width // 4] = found[row].view(np.uint32)
@@ -71,7 +71,7 @@ def test_products_multiply_what_copies_decompress(form: str, element: str) -> No
     bench.add(it)
     constants = bench.issue.constants
     issue, held = Issue(), bench.memory
-    first = 64  # first tensor memory column of operand A
+    first = 64  # first tensor memory column of operand A, whose rows tcgen05.shift moves
     stored = held[0, :, first : first + 8].copy()
     held[0, :, first : first + 8] = 0
     codes = stored.view(np.uint8) >> 2 & 15 if element == "e2m1" else stored.view(np.uint8) & 63

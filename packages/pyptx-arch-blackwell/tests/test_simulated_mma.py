@@ -33,7 +33,7 @@ TYPES = [
     *(("i8", "s32", a, b) for a, b in product(("s8", "u8"), repeat=2)),
     *(("f8f6f4", d, a, b) for d, a, b in product(("f32", "f16"), NARROW, NARROW)),
 ]
-# N for one CTA and for a CTA pair: minimum, maximum, and other multiples of N's step.
+# Tested N of an MMA by one CTA and by a CTA pair: minimum, maximum, and other multiples of the step of N.
 COLUMNS = {1: (8, 256, 24, 64, 136, 16, 104, 248, 120, 128), 2: (16, 256, 48, 240, 128, 80, 176, 112, 32, 208)}
 INTEGER_COLUMNS = {1: (8, 256, 24, 48, 144, 16, 240, 112, 32, 128), 2: (32, 256, 96, 224, 128, 64, 160, 192)}
 K_MAJOR = [

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.scaled
 
 SHAPES = ("32x32b", "16x64b", "16x128b", "16x256b", "16x32bx2")
-REGISTERS = {"16x128b": 2, "16x256b": 4}  # registers per repetition, by shape (others: 1)
-SPLIT = 160  # columns between the two accesses of tcgen05.ld.16x32bx2
+REGISTERS = {"16x128b": 2, "16x256b": 4}  # registers per repetition of a tcgen05.ld shape (others: 1)
+SPLIT = 160  # distance in columns of the two accesses of tcgen05.ld.16x32bx2
 THREAD = np.arange(LANES)
 SCHEDULES = full([{}, {"seed": 3}, {"delay_async": True}], default=[{"seed": 3}, {"delay_async": True}])
 
@@ -140,7 +140,7 @@ def test_a_load_reduces_what_each_thread_has_loaded(shape: str, count: int) -> N
     rng = np.random.default_rng(count)
     memory = rng.standard_normal((1, LANES, COLUMNS)).astype(np.float32)
     memory[rng.random(memory.shape) < 1 / count] = np.nan
-    memory[rng.random(memory.shape) < 0.7] *= 0  # 70 % of the elements become +0 or -0
+    memory[rng.random(memory.shape) < 0.7] *= 0  # 70 % of the cells become +0 or -0, to test minima and maxima of zeros
     memory[0, 5] = memory[0, 21] = np.nan
     bits = memory.view(np.uint32)
     lane, column = cells(shape, count, packed=False, upper=0)

@@ -38,7 +38,7 @@ TYPES = [
 ]
 COLUMNS = {1: (8, 256, 24, 136), 2: (16, 256, 48, 144)}
 INTEGER_COLUMNS = {1: (8, 256, 24, 144), 2: (32, 256, 96, 160)}
-# Rows of A have 32 bytes; rows of B have 64, more than a row of the 32-byte swizzle.
+# Layouts of sparse MMA operands: a row of A has 32 bytes; a row of B has 64, more than the 32-byte swizzle's row.
 NARROW_ROWS = [
     Layout("K", 0, gap=128),
     Layout("K", 32),
@@ -131,7 +131,7 @@ def mask_bits(
     return bits | masks << 39 | skip << 40 | use << 48 | shift << 56
 
 
-# The manual's zero-column masks: M, mask, last bits of the sub-masks (sub-mask 0 first), shift.
+# Zero-column masks: M, mask bits, last bits of each sub-mask (sub-mask 0 first), shift between sub-masks.
 EXAMPLES = {
     "all-used": (128, mask_bits((0, 0, 0, 0), (0, 0, 0, 0), 4, 3, 0, masks=0), ("0000000",), 0),
     "of-128-rows": (128, mask_bits((0, 0, 0, 0), (0, 0, 0, 0), 2, 3, 0), ("11100001110000",), 0),
@@ -149,7 +149,7 @@ def test_the_masks_of_the_manual_leave_columns_out(name: str, n: int, *, sparse:
     width = n // len(ends)
     zeros: list[int] = []
     for part, end in enumerate(ends):
-        period = 7 if "1" in end else 1  # four computed columns alternate with three zero columns
+        period = 7 if "1" in end else 1  # 4 computed columns of D alternate with 3 zero columns
         text = [end[::-1][column if column < len(end) else len(end) - period + (column - len(end)) % period]
                 for column in range(width)]  # fmt: skip
         zeros += [part * width + column for column, bit in enumerate(text) if bit == "1"]
@@ -198,7 +198,7 @@ def test_groups_of_lanes_need_the_same_copy(case: Product, what: str) -> None:
     bench = Bench(case.blocks)
     bench.add(case)
     memory = bench.memory
-    memory[0, 127, case.n :] ^= 1  # the columns after D hold other data
+    memory[0, 127, case.n :] ^= 1  # the tensor memory columns after D's columns hold other data
     (found,) = findings(bench, memory)
     assert found.startswith(f"tcgen05-mma: {what} differs between lane groups")
 

@@ -13,8 +13,8 @@ Modes = list[tuple[int, int]]
 # K of an MMA with sparse A, and elements of A per metadata code.
 DEPTHS = {"tf32": 16, "f16": 32, "f8f6f4": 64, "mxf8f6f4": 64, "i8": 64, "mxf4": 128, "mxf4nvf4": 128}
 CHUNKS = {kind: 2 if kind == "tf32" else 8 if kind.startswith("mxf4") else 4 for kind in DEPTHS}
-# CuTe's metadata layouts for 128 lanes: modes of rows of A, and of elements in a row; consecutive bits of a lane are
-# 128 apart.
+# CuTe's layouts of sparsity metadata in 128 lanes: modes of the rows of A, and of the elements in a row of A.
+# In these layouts, consecutive bits of a lane are 128 apart.
 ROWS: dict[str, Modes] = {"tf32": [(8, 1), (2, 1024), (8, 16)], "f16": [(8, 1), (2, 2048), (8, 16)]}
 ALONG: dict[str, Modes] = {"tf32": [(8, 128), (2, 8)], "f16": [(16, 128), (2, 8)]}
 WHOLE: tuple[Modes, Modes] = [(128, 1)], [(128, 128)]
@@ -34,7 +34,7 @@ def by_algebra(kind: str, row: int, chunk: int) -> tuple[int, int]:
     """Return the lane and the first bit of a metadata code, for an MMA that uses all lanes."""
     rows, along = (ROWS.get(kind, WHOLE[0]), ALONG.get(kind, WHOLE[1]))
     step, lane = divmod(evaluate(rows, row) + evaluate(along, chunk * CHUNKS[kind]), 128)
-    return lane, step * 4 // CHUNKS[kind]  # a metadata code has 4 bits; for 8 elements, half a bit each
+    return lane, step * 4 // CHUNKS[kind]  # a 4-bit metadata code for 8 elements has half a bit per element
 
 
 def held(codes: Metadata, row: int, chunk: int) -> tuple[tuple[int, ...], int]:

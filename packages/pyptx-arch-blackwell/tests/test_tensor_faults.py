@@ -14,7 +14,7 @@ from pyptx_sim import Finding, run
 SCHEDULES: tuple[dict[str, Any], ...] = ({}, {"delay_async": True}, {"seed": 1}, {"seed": 2})
 schedules = pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
 
-# Operands of 64 by 16 and 16 by 16 zeros, and tensor memory columns at %r20. %p0 selects thread 0, %p1 thread 32.
+# The MMA's operands are zeros, 64 by 16 and 16 by 16. %r20: tensor memory address; %p0 selects thread 0, %p1 thread 32.
 KERNEL = """
 .version 8.8
 .target sm_100a
@@ -104,7 +104,7 @@ def test_a_pipeline_that_two_threads_feed_takes_a_fence_of_each(schedule: dict[s
         (before, after): [
             (each.severity, "before" in (each.help or ""))
             for each in found(*relay(before=before, after=after), **schedule)
-            if each.rule == "missing-tcgen05-fence"  # not the findings that thread 0 never commits
+            if each.rule == "missing-tcgen05-fence"  # without findings for thread 0's missing tcgen05.commit
         ]
         for before in (False, True)
         for after in (False, True)
@@ -202,7 +202,7 @@ def test_an_instruction_for_a_pair_is_refused_in_a_block_alone() -> None:
         (("fill", "use", "lastuse"), ("%rd11",) * 3, []),
         (("fill", "lastuse", "lastuse"), ("%rd11",) * 3, ["tcgen05-collector"]),
         (("fill", "", "use"), ("%rd11",) * 3, ["tcgen05-collector"]),
-        (("fill", "use", "use"), ("%rd11", "%rd10", "%rd11"), []),  # .collector::a::use permits another B
+        (("fill", "use", "use"), ("%rd11", "%rd10", "%rd11"), []),  # .collector::a::use keeps A; B may change
         (("use", "", ""), ("%rd11",) * 3, ["tcgen05-collector"]),
     ],
 )
@@ -274,7 +274,7 @@ def test_a_pipeline_goes_on_in_another_thread_behind_relaxed_synchronization(sch
     """MMAs of different threads in one pipeline need both tcgen05 fences, but no wait for the first MMA."""
     first, second = ("@%p0 " + BEFORE, "@%p0 " + ARRIVE), (relaxed("ready"), AFTER, multiply("!%p3"), COMMIT)
     work = "@%p0 " + multiply()
-    alone = {"unfinished-tcgen05"}  # found in each run: thread 0 never commits its MMA
+    alone = {"unfinished-tcgen05"}  # a finding of every schedule: thread 0 executes no tcgen05.commit
     assert handed((work, *first), second, **schedule) == alone
     assert handed((work, first[1]), second, **schedule) == alone | {"read-before-wait"}
     assert handed((work, *first), (second[0], *second[2:]), **schedule) == alone | {"read-before-wait"}

@@ -54,8 +54,8 @@ def test_what_is_used_together_is_told_of_in_wide_pieces() -> None:
         part = (Rectangle(0, 0, lanes, 0, columns, lane),)
         return touch(np.array([2]), np.array([column]), part, writes=False).size
 
-    assert width(0, 128, 64, 256) == 1024  # an accumulator in all lanes
-    assert width(32, 32, 300, 4) == 512  # scale factors in one lane quarter
+    assert width(0, 128, 64, 256) == 1024  # bytes per race-check access to an accumulator in all lanes
+    assert width(32, 32, 300, 4) == 512  # bytes per race-check access to scale factors in a lane quarter
     assert width(0, 128, 300, 4) == 1024
     assert width(16, 16, 8, 8) == 256
     assert width(0, 128, 2, 4) == 8

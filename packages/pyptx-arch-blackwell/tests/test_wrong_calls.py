@@ -203,7 +203,7 @@ CASES: tuple[tuple[Callable[[Bench], object], str], ...] = (
     (lambda b: ptx.tcgen05.commit(b.u32, space="cta"), "space='cta' * leave space out"),
     (lambda b: ptx.tcgen05.commit(b.u32, multicast=True), "needs multicast_mask= * multicast_mask="),
     (lambda b: ptx.tcgen05.commit(b.u32, multicast_mask=1 << 16), "multicast_mask=65536 * 16 blocks"),
-    # Wrong calls that compute a descriptor
+    # Wrong arguments of ptx.tcgen05.descriptor and of the other functions that compute a matrix descriptor
     (lambda b: ptx.tcgen05.descriptor(b.u32), "the matrix layout of * stride_bytes="),
     (lambda b: ptx.tcgen05.descriptor(b.u32, stride_bytes=1000), "stride=1000"),
     (lambda b: ptx.tcgen05.descriptor(b.u32, stride_bytes=1024, swizzle="96B"), "swizzle='96B' * one of NONE, 32B"),

@@ -22,7 +22,7 @@ HOPPER = "sm_90"
 WARPGROUPS = "sm_90a"
 BLACKWELL = "sm_100"
 DATACENTER = "sm_100f"
-REGISTERS, MAPS = "setmaxnreg", "tensormap"  # instructions with several targets: keys of TARGETS
+REGISTERS, MAPS = "setmaxnreg", "tensormap"  # keys of TARGETS, for instructions with more targets than one family
 TARGETS = dict.fromkeys((REGISTERS, MAPS), ("sm_90a", "sm_100a", "sm_103a", "sm_120a"))
 
 
@@ -493,7 +493,7 @@ def mbarriers() -> Iterator[Call]:
         own = {"space": "shared::cta", **more}
         yield Call(f"arrive_cluster own {more}", lambda b, o=own: bar.arrive_cluster(b.bar[0], 2, **o))
         near = lambda b, m=more: bar.arrive_cluster(b.u64, space=None, **m)
-        yield Call(f"arrive_cluster generic {more}", near, needs="sm_80", since=(7, 1))  # the calling CTA's mbarrier
+        yield Call(f"arrive_cluster generic {more}", near, needs="sm_80", since=(7, 1))  # the mbarrier is the CTA's own
     yield Call("expect_tx plain", lambda b: bar.expect_tx(b.u64, 64, scope=None, space=None))
     for scope, space in product(("cta", "cluster"), ("shared::cta", "shared::cluster")):
         where = {"scope": scope, "space": space}

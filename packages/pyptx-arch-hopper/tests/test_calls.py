@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.scaled, pytest.mark.ptxas]
 
 CALLS = calls()
-# Tests of rejected calls use every fourth call, unless `PYPTX_KERNELS=all`.
+# Tests of rejected calls use every fourth of CALLS, unless `PYPTX_KERNELS=all`: tracing all calls is slow.
 SOME = share(CALLS, 4)
 ASKED = (9, 0)  # newest PTX version of ptxas 13.0
 HERE = "calls.py:"

@@ -153,7 +153,7 @@ setp.eq.u32 %p2, %r7, 0;
         (
             "barrier.cluster.arrive.relaxed;",
             {"cluster-cta-not-started", "cluster-cta-exited"},
-        ),  # two rules: the kernel also has no cluster barrier at its end
+        ),  # a second finding, because the kernel has no cluster barrier at its end either
         ("barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;", set()),
         (FLAGS, set()),
     ],

@@ -56,7 +56,7 @@ FOUND = {
     f"{EXPECT}16384;{load(5)}": ("bf16", f"{SWIZZLED}, tma_box=(1, 1, 1, 128, 64)", 5),
     f"{EXPECT}16384;{load(3, first='0')}": ("bf16", f"{SWIZZLED}, tma_box=(128, 64), tma_rank=3", 2),
     f"{EXPECT}65536;{load(3, first='%r9')}": ("bf16", f"{SWIZZLED}, tma_box=(256, 128), tma_rank=3", 2),
-    # Two TMA loads per expect-tx, before a loop and in its body.
+    # Two TMA loads share each expect-tx; the second pair of loads is in a loop's body.
     f"{EXPECT}32768;{load(2)}{load(2, 'k_b')}" * 2: ("bf16", f"{SWIZZLED}, tma_box=(128, 64)", 2),
     f"mov.b32 %r20, 8192; {EXPECT}%r20;{load(2)}": ("bf16", f"{SWIZZLED}, tma_box=(64, 64)", 2),
     f"mov.b32 %r20, 4096; mov.b32 %r20, 512; {EXPECT}%r20;{load(2)}": ("bf16", f"{SWIZZLED}, tma_box=(64, 64)", 2),

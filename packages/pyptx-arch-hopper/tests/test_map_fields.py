@@ -11,7 +11,7 @@ from pyptx_arch_hopper.sim.tma.map_fields import ELEMENT_CODES, FIELDS
 from pyptx_ir.toolchain import assemble, disassemble
 
 WORD = 32
-PACKED = 13  # number of the first packed element type
+PACKED = 13  # elemtype number of the first packed element type in tensormap.replace
 # Tensor map fields whose new value may be a register; others need a constant.
 OF_REGISTERS = ("global_address", "rank", "global_dim", "global_stride", "box_dim", "element_stride")
 WIDE = ("global_address", "global_stride")

@@ -61,7 +61,7 @@ def test_the_bytes_are_what_a_device_reads() -> None:
     assert struct.unpack_from("<I", data, 0x0C) == (256 // 16,)
     assert (data[0x37], data[0x38]) == (63, 63)
     modes = struct.unpack_from("<I", data, 8)[0]
-    assert (modes >> 4 & 7, modes >> 7 & 15, modes >> 13 & 3) == (1, 10, 3)  # map: rank - 1, bf16, 128B swizzle
+    assert (modes >> 4 & 7, modes >> 7 & 15, modes >> 13 & 3) == (1, 10, 3)  # tensor map: rank - 1, bf16, 128B swizzle
     assert not any(data[64:])
 
 

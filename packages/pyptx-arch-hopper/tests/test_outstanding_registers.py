@@ -121,7 +121,7 @@ def moved(registers: tuple[str, ...]) -> str:
 def dealt(words: Array, *, whole: bool = False) -> Array:
     """Return the accumulators of each thread of A times B, `[128, 4]`: element (k, n) of B is n + 1, for every k."""
     elements = words.astype("<u4").view(np.uint8 if whole else ml_dtypes.bfloat16).astype(np.float64)
-    registers = elements.reshape(32, 4, 4, -1).sum(axis=(1, 3))  # sum over the four threads that hold a row of A
+    registers = elements.reshape(32, 4, 4, -1).sum(axis=(1, 3))  # sum of each A row over K, which four threads hold
     rows = registers[:, :2] + registers[:, 2:]
     columns = np.arange(1, 9).reshape(4, 1, 2)
     return (rows[:, None, :, None] * columns).reshape(128, 4)
@@ -233,7 +233,7 @@ def kernel(body: str) -> Module:
 def multiply(body: str, case: Case, given: Inputs, **options: Any) -> tuple[Array, Any]:
     """Run a kernel body; return the accumulators and the findings."""
     b = np.arange(1, 9).astype(np.uint8 if case.whole else ml_dtypes.bfloat16)
-    tile = np.zeros((2, 8, 16), np.uint8)  # two core matrices, adjacent along K
+    tile = np.zeros((2, 8, 16), np.uint8)  # B is two core matrices, adjacent along K
     tile[:] = np.repeat(b, 16 // b.itemsize).view(np.uint8).reshape(8, 16)
     columns = np.zeros(2048, np.uint8)
     columns[:256] = tile.reshape(-1)

@@ -42,7 +42,7 @@ DTYPES = {
     "e5m2": np.dtype(ml_dtypes.float8_e5m2),
     "s8": np.dtype(np.int8),
     "u8": np.dtype(np.uint8),
-    "b1": np.dtype(np.uint8),  # one byte holds eight elements, the first in the lowest bit
+    "b1": np.dtype(np.uint8),  # eight single-bit elements are stored in a byte, the first in its lowest bit
     "f32": np.dtype(np.float32),
     "s32": np.dtype(np.int32),
 }
@@ -311,7 +311,7 @@ def cut_off(case: Case, problem: Problem) -> float:
     """Return the additional error bound for the bits that tensor cores truncate."""
     if case.form.d == "s32":
         return 0.0
-    coarse = 2.0**-12 if from_name(case.form.a).bits == 8 else 2.0**-22  # last bit of a sum, relative to largest term
+    coarse = 2.0**-12 if from_name(case.form.a).bits == 8 else 2.0**-22  # last bit kept in sums whose largest term is 1
     return float(coarse * (2 * case.depth * np.abs(problem.total).max() + 8 * case.depth))
 
 
@@ -353,5 +353,5 @@ def test_exact_sums_of_small_floats_lose_what_lies_far_below_the_largest() -> No
         for numerics in ("fast", "exact")
     }
     assert (sums["fast"] == 128 + 31 * 2.0**-7).all()
-    # The sum keeps 13 bits below 2^7, down to 2^-6: every small product, 2^-7, is truncated to zero.
+    # The sum of 128 and terms of 2^-7 keeps 13 bits, down to 2^-6: every 2^-7 is truncated to zero.
     assert (sums["exact"] == 128).all()

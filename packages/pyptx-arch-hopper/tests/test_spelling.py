@@ -18,7 +18,7 @@ from pyptx_ir.syntax import parse_instruction
 
 pytestmark = pytest.mark.scaled
 
-OLDER = {"membar"}  # an older name of fence and of fence.proxy
+OLDER = {"membar"}  # membar: an older name of the fence and fence.proxy instructions
 OPCODES = sorted({row.opcode for row in ROWS} - OLDER)
 
 

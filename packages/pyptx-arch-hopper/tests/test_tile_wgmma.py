@@ -29,7 +29,7 @@ pytestmark = pytest.mark.scaled
 
 BASE = 0x2000  # shared memory address of the first operand, aligned to every swizzle atom
 COLUMNS = {0: 1, 1: 8, 2: 4, 3: 2}  # 16-byte chunks per row of a swizzle atom, by the descriptor's swizzle field
-ROWS = (0, 1, 7, 8, 21, 40, 63)  # accumulator rows that are compared, with all columns
+ROWS = (0, 1, 7, 8, 21, 40, 63)  # rows of D whose elements are compared, in all columns
 Matrix = list[list[int]]
 
 

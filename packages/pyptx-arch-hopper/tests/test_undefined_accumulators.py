@@ -103,7 +103,7 @@ def test_rows_and_columns_that_are_not_there_may_be_multiplied_and_not_stored(sc
 def test_a_finding_names_the_product_that_read_them() -> None:
     body = multiply()
     (found,) = findings(body, rows=32)
-    assert found.count == 4 * 64  # 4 accumulator registers of 64 threads
+    assert found.count == 4 * 64  # undefined accumulator registers: 4 in each of 64 threads
     assert found.message == "use of uninitialized shared memory: %f0 depends on 16 bytes at left+1024"
     assert found.other_label == "read by wgmma.mma_async"
     assert found.other_line == (HEAD + body).splitlines().index(multiply().splitlines()[2]) + 1

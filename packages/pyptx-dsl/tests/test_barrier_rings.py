@@ -40,7 +40,7 @@ def test_a_stage_is_found_by_the_steps_that_the_ring_says(address: str) -> None:
     assert [".".join(each.opcode) for each in written[: len(WAYS[address])]] == WAYS[address]
     poll = written[len(WAYS[address])]
     assert poll.opcode[:2] == ("mbarrier", "try_wait")
-    # Each instruction reads the result of the previous one, and the poll reads the last result.
+    # Each address instruction reads the result of the previous one, and the poll (try_wait) reads the last result.
     place = spell(poll.operands[1]).strip("[]")
     last = spell(written[len(WAYS[address]) - 1].operands[0])
     added = sum(each.opcode[0] == "add" for each in written)

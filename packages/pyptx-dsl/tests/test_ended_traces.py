@@ -47,7 +47,7 @@ def written(body: Callable[[], object]) -> str:
 def test_a_trace_is_freed_without_the_garbage_collector(
     trace: Callable[[Callable[[], object]], str], body: Callable[[], object]
 ) -> None:
-    trace(body)  # a first trace fills the caches
+    trace(body)  # a first trace of `body` fills caches, which are not garbage
     gc.collect()
     gc.disable()
     try:
@@ -55,7 +55,7 @@ def test_a_trace_is_freed_without_the_garbage_collector(
         left = gc.collect()
     finally:
         gc.enable()
-    assert left < 50  # garbage objects of a trace: a number that does not grow with its statements
+    assert left < 50  # garbage objects that one trace leaves: their number must not grow with the trace's statements
 
 
 YOUNG = """

@@ -38,7 +38,7 @@ def test_each_dimension_may_have_its_own() -> None:
 
 
 def test_a_shared_tile_declares_the_array_that_fills_it() -> None:
-    shared = SharedTile(bf16, (128, 128), swizzle="128B")  # rows of 256 bytes: two TMA boxes
+    shared = SharedTile(bf16, (128, 128), swizzle="128B")  # tile rows of 256 bytes: two TMA boxes of 128 bytes
     tile = shared.im2col_tile("N", "H", "W", "C", filter_size=(3, 3), padding=1, stride=2)
     assert tile == Tile(
         "N", "H", "W", "C", bf16, layout=Layout.TMA_128B,

@@ -34,7 +34,7 @@ def special(arch: str) -> Specialization:
         ("sm_80", "sm_86", "sm_80"),  # machine code runs on later devices of the same major version
         ("sm_80", "sm_90", "sm_90"),
         ("sm_80", "sm_100", "sm_100"),
-        ("sm_90", "sm_80", "sm_90"),  # the device is older than the target, so no cubin runs on it
+        ("sm_90", "sm_80", "sm_90"),  # the device (sm_80) is older than the target (sm_90): no cubin runs on it
         ("sm_90a", "sm_90", "sm_90a"),
         ("sm_90a", "sm_100", "sm_90a"),  # machine code of an arch-specific target runs on that architecture only
     ],

@@ -15,7 +15,7 @@ from pyptx_dsl.control_flow.liveness import flow_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Standard library modules: loops of every kind, generators, coroutines, matches, cells, classes, long jumps.
+# Tested standard library modules, with all kinds of loops, generators, coroutines, matches, cells, classes, long jumps.
 MODULES = ("argparse", "ast", "asyncio.base_events", "dataclasses", "dis", "difflib", "pickle", "statistics", "typing")
 READS, BINDS = ("LOAD_FAST", "LOAD_NAME", "LOAD_DEREF"), ("STORE_FAST", "STORE_NAME", "STORE_DEREF", "DELETE_FAST")
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).name
 TARGETS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_120a")
-VERSION = (9, 0)  # newest PTX version of ptxas 13.0
+VERSION = (9, 0)  # newest PTX version that ptxas 13.0 accepts
 LINE = re.compile(r"^\s*(w?mma|ldmatrix|stmatrix|movmatrix)\..*;$")
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pyptx_dsl.modules.builder import ModuleBuilder
 
 
-LARGE = 1_000_000_000  # number of registers whose names memory cannot hold
+LARGE = 1_000_000_000  # number of registers for which a list of all names would exhaust memory
 
 
 def fresh(target: str = "sm_90a", *, unchecked: bool = False) -> ModuleBuilder:

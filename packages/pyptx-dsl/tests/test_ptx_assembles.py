@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.ptxas
 
 NAMED = [value for name in ptx.__all__ if isinstance(value := getattr(ptx, name), Wrapper)]
-# Textures are module variables; tests/oracle declares them for each form.
+# Wrappers without textures: texture operands are module variables, which tests/oracle declares for each form.
 WRAPPERS = [wrapper for wrapper in NAMED if not isinstance(wrapper, Texture)]
 VERSIONS = {"sm_80": (8, 5), "sm_90a": (8, 5), "sm_100a": (8, 8)}
 
@@ -139,7 +139,7 @@ def test_numbers_are_spelt_for_the_type() -> None:
     assert "mov.b16 %h0, 0x3C00;" in text
 
 
-# Each number has the type of its operand; slct and set have two operand types.
+# Call -> emitted instruction: each number has the type of its operand; slct and set have two operand types.
 SPELT = {
     "slct.f32.s32 %f0, 1, 2, %r0": "slct.f32.s32 %f0, 0f3F800000, 0f40000000, %r0",
     "slct.f32.s32 %f0, 1, 2, 3": "slct.f32.s32 %f0, 0f3F800000, 0f40000000, 3",

@@ -192,7 +192,7 @@ def chain(arms: int, *, otherwise: bool, jumps: frozenset[int] = frozenset()) ->
     def body() -> None:
         x = ptx.inst.mov.s32(reg.scalar(s32, name="%x"), reg.scalar(s32, name="%input"))
         for arm in range(arms):
-            # On one line: the condition's instructions must be emitted in the call of `if_` or `elif_`.
+            # On one line, because the condition's instructions must be emitted in the call of `if_` or `elif_`.
             with ptx.if_(x == arm) if arm == 0 else ptx.elif_(x == arm):
                 note(arm)
                 if arm in jumps:

@@ -341,7 +341,7 @@ def test_a_mistake_is_an_error_at_its_line(body: Callable[[], object], error: ty
         traced(body)
     told = caught.value
     assert isinstance(told, PyptxError)
-    assert re.search(words, f"{told.message} {told.help}"), told  # str(told) has `words` anyway, in the quoted source
+    assert re.search(words, f"{told.message} {told.help}"), told  # str(told) quotes source, which contains `words`
     assert f"{HERE}:" in str(told)
     assert "^" in str(told)
 

@@ -117,8 +117,8 @@ def test_runtimes_with_launchers_take_turns(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(runtimes, "_runtimes", lambda: (runtime("words", str), runtime("numbers", int)))
     assert [both(array) for array in ("a", 1, "a", 1, 2)] == ["words", "numbers", "words", "numbers", "numbers"]
     assert ways == [
-        *("long words",),  # a framework's first call takes the slow path
+        *("long words",),  # the first call with arrays of a framework takes the slow path
         *("words", "long numbers"),
-        *("numbers", "words"),  # a framework's launcher forwards other arrays to the launcher before it
+        *("numbers", "words"),  # the newest launcher forwards arrays of other frameworks to the launcher before it
         *("numbers", "numbers"),
     ]

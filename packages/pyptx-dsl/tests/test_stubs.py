@@ -155,7 +155,7 @@ def in_stub(words: tuple[str, ...]) -> tuple[str, bool]:
         for name, sort, text in members(CLASSES[what]):
             found.setdefault(to_ptx(name), (sort, text))
         what, told = found[word]
-        if what not in CLASSES and what != "method":  # the member is an alias of a method
+        if what not in CLASSES and what != "method":  # this class member is an alias of the method `what`
             what, told = found[to_ptx(what)]
     return told, what == "method" or "__call__" in {name for name, _, _ in members(CLASSES[what])}
 

@@ -37,7 +37,7 @@ def instruction(call: Callable[[Bench], object], arch: str, version: tuple[int, 
         ptx.ret()
 
     text = kernel(k, arch=arch, version=version, block=(32, 1, 1)).ptx()
-    if version <= (9, 0):  # newest PTX version of ptxas 13.0
+    if version <= (9, 0):  # newest PTX version that ptxas 13.0 accepts
         assemble(text, arch)
     lines = [line.strip() for line in text.splitlines() if line.startswith("\t") and not line.strip().startswith(".")]
     return lines[-2].rstrip(";").split(" ")[0]

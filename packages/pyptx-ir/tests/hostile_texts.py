@@ -17,7 +17,7 @@ def each(count: int, line: Callable[[int], str]) -> str:
     return OPEN + "".join(map(line, range(count))) + "ret;\n}\n"
 
 
-# Constructs nested deeper than any compiler emits: text before, opening and closing token, text after.
+# PTX with one construct nested deeper than any compiler emits: text before, opening and closing token, text after.
 DEEP: dict[str, tuple[str, str, str, str]] = {
     "addresses": ("ld.b32 %r1, ", "[", "]", ";"),
     "addresses in address offsets": ("ld.b32 %r1, ", "[%r1+", "]", ";"),

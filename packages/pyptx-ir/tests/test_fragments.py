@@ -54,7 +54,7 @@ def sparse():
 
 ALL = list({fragment.title: (fragment, count) for fragment, count in (*dense(), *opaque(), *sparse())}.values())
 ALL += [(move.fragment, 2 if move.fragment.title.startswith("ldmatrix m16n16") else 1) for move in MOVES]
-# Types of equal width share a layout.
+# Fragments by layout: those of types with equal width have one layout, which is tested once.
 LAYOUTS = {(fragment.lanes, fragment.elements, fragment.bits): fragment for fragment, _ in ALL}.values()
 each = pytest.mark.parametrize("fragment", LAYOUTS, ids=lambda fragment: fragment.title)
 
@@ -111,7 +111,7 @@ def member(lane):
 
 
 FORMULAS = [
-    # "Matrix Fragments for mma.m16n8k16 with floating point type"
+    # Formulas of the manual's "Matrix Fragments for mma.m16n8k16 with floating point type"
     (
         ("m16n8k16", "a", "f16"),
         lambda t, i: group(t) + (0 if i < 2 or 4 <= i < 6 else 8),
@@ -128,10 +128,10 @@ FORMULAS = [
         lambda t, i: group(t) + 8 * (i % 2),
         lambda t, i: member(t) + (i * 2 if i % 2 == 0 else i * 2 - 2),
     ),
-    # "Matrix Fragments for mma.m16n8k8", with tf32
+    # Formulas of the manual's "Matrix Fragments for mma.m16n8k8", with tf32
     (("m16n8k8", "a", "tf32"), lambda t, i: group(t) + 8 * (i % 2), lambda t, i: member(t) + 4 * (i >= 2)),
     (("m16n8k8", "b", "tf32"), lambda t, i: member(t) + 4 * i, lambda t, i: group(t)),
-    # "Matrix Fragments for mma.m16n8k32", "Matrix Fragments for mma.m16n8k64", and b1 with k256
+    # Formulas of the manual's "Matrix Fragments for mma.m16n8k32", "… for mma.m16n8k64", and b1 with k256
     (
         ("m16n8k32", "a", "s8"),
         lambda t, i: group(t) + (0 if i < 4 or 8 <= i < 12 else 8),
@@ -147,7 +147,7 @@ FORMULAS = [
         lambda t, i: member(t) * 32 + (i & 31) + 128 * (i >= 32),
         lambda t, i: group(t),
     ),
-    # "Matrix Fragments for mma.m8n8k4" with .f16: formulas of the first of four MMAs
+    # Formulas of the manual's "Matrix Fragments for mma.m8n8k4" with .f16, for the first of its four MMAs
     (("m8n8k4", "a", "f16"), lambda t, i: t % 4 + 4 * (t >= 16), lambda t, i: i),
     (("m8n8k4", "b", "f16"), lambda t, i: i, lambda t, i: t % 4 + 4 * (t >= 16)),
     (("m8n8k4", "c", "f16"), lambda t, i: t % 4 + 4 * (t >= 16), lambda t, i: i),

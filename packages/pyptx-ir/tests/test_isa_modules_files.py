@@ -94,7 +94,7 @@ class Counting(Executor):
     def submit(self, _: Callable[..., tuple[FileReport, ...]], /, *words: str) -> Future[tuple[FileReport, ...]]:
         future: Future[tuple[FileReport, ...]] = Future()
         self.futures.append(future)
-        if len(self.futures) == IN_FLIGHT:  # completes the last future in flight first
+        if len(self.futures) == IN_FLIGHT:  # all `IN_FLIGHT` files are submitted: complete the last first
             future.set_result((FileReport(words[0]),))
         return future
 
@@ -145,7 +145,7 @@ def test_a_file_is_reported_before_the_next_is_read(tmp_path: Path, files: list[
     words = command("--format", "ndjson", files[0], str(late))
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        assert json.loads(process.stdout.readline())["file"] == files[0]  # the test has not written the second file yet
+        assert json.loads(process.stdout.readline())["file"] == files[0]  # the second file does not exist yet
         late.write_text(BAD)
         assert json.loads(process.stdout.readline())["errors"] == 1
     assert process.returncode == 1

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.no_cover  # coverage slows every line; growth of time cannot be measured with it
 
-SECONDS = 1.0  # CPU time limit for the best of a few runs, since other programs run at the same time
+SECONDS = 1.0  # maximum CPU seconds of the fastest of several checks, since other programs run at the same time
 
 
 def least(run: Callable[[], object], enough: float, most: int = 5) -> float:

@@ -100,7 +100,7 @@ def said(text: str, target: str) -> list[tuple[int, str]]:
     arch = target.replace("sm_", "compute_") if number >= 75 else "compute_75"
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "m.ptx").write_text(text, encoding="utf-8")
-        is_whole = "enable_smem_spilling" in text  # ptxas accepts this directive only without -c
+        is_whole = "enable_smem_spilling" in text  # ptxas rejects .pragma "enable_smem_spilling" with -c
         separate = [] if is_whole or text.startswith((".version 1.", ".version 2.", ".version 3.0")) else ["-c"]
         outcome = run(find_tool("ptxas"), [f"-arch={arch}", *separate, "m.ptx", "-o", "m.o"], Path(folder))
     remarks = [(remark.line or 0, remark.message) for remark in parse_log(outcome.output) if remark.is_error]

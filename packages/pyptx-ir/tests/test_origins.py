@@ -141,7 +141,7 @@ def test_a_package_that_was_unpacked_for_the_installation_came_from_the_reposito
         recorded(tmp_path, {"url": url, "dir_info": {}})
         assert origin(distribution("pyptx-ir")) == f"git+{GIT} at {COMMIT[:12]}"
     assert install_command("sim") == f'pip install "pyptx-checkout[sim] @ git+{GIT}"'
-    recorded(tmp_path, directory(tmp_path / "other"))  # pyptx-ir reinstalled from another folder
+    recorded(tmp_path, directory(tmp_path / "other"))  # then pyptx-ir is installed from another folder
     assert origin(distribution("pyptx-ir")) == str(tmp_path / "other")
 
 

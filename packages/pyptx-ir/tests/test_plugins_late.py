@@ -91,7 +91,7 @@ def test_what_was_unknown_is_known_and_what_was_judged_is_judged_anew(plugins: P
 def test_what_was_right_with_a_plugin_is_unknown_without_it(plugins: Plugins) -> None:
     plugins.register(plugin(**LATE), "late")
     assert codes(TEXT) == []
-    # The same process, without the plugin again: the checker has cached no instruction of the plugin.
+    # Unload the plugin in the same process: the checker must not have cached its instruction.
     plugins._registry_or_none, plugins._collected, plugins._opcodes = None, {}, None
     forget_answers()
     assert codes(TEXT) == ["unknown-instruction"]

@@ -177,7 +177,7 @@ def test_rows_that_differ_in_their_values_do_not_clash() -> None:
 def test_a_plugin_that_does_not_import_is_named_when_something_it_could_own_is_asked_for() -> None:
     found = plugins(good=plugin(pyptx_namespaces=lambda: {"good": 1}), bad=ImportError("no module named frobnicator"))
     assert found.loaded() == ("good",)
-    assert found.namespace("good") == 1  # the other plugin's namespace still loads
+    assert found.namespace("good") == 1  # the namespace of plugin `good` loads, although plugin `bad` fails
     asks: list[Any] = [lambda: found.namespace("frob"), found.namespaces, found.instructions, found.runtimes]
     for ask in asks:
         with pytest.raises(

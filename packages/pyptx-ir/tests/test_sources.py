@@ -34,7 +34,7 @@ def fat_binary(*texts: str) -> bytes:
     entries = b""
     for text in texts:
         payload = text.encode() + bytes(-len(text) % 8)
-        # The field after the sizes is the offset of the ptxas options; this entry has no options.
+        # A fatbin entry: the field after its sizes is the offset of the ptxas options, of which this entry has none.
         entries += struct.pack("<HHIQIIHHIIIQQQ", 1, 0x101, 80, len(payload), 0, 64, 0, 8, 80, 0, 0, 0x11, 0, 0)
         entries += struct.pack("<QQ", 72, 0) + payload
     return struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(entries)) + entries

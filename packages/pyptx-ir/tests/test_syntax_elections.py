@@ -11,7 +11,7 @@ from pyptx_ir.syntax.style.elections import Case, elected
 
 LEVELS, CLOSER = 4, 2
 TEXTS = ("", "\n", "\n\t", "// said\n", "\n// begin\n")
-# Lookup key `b0` occurs at two levels, for a statement's name and for its kind, as for braces and labels.
+# Lookup key `b0` of a style rule occurs twice, as statement name and as statement kind, as for braces and labels.
 numbers = st.integers(0, 2)
 keys = st.tuples(numbers, numbers, numbers).map(
     lambda drawn: (

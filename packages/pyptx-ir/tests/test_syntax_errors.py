@@ -242,7 +242,7 @@ def test_a_message_that_quotes_the_module_shows_no_more_of_it_to_a_terminal(char
     assert character not in printed
 
 
-# Texts of about `size` characters.
+# Functions that return a hostile PTX text of about `size` characters.
 HOSTILE: dict[str, Callable[[int], str]] = {
     "open braces": lambda size: "{" * size,
     "nested braces": lambda size: "{" * (size // 2) + "}" * (size // 2),
@@ -304,18 +304,18 @@ def test_hostile_text_never_crashes_and_twice_as_much_takes_twice_the_time(name:
     while (before := seconds(HOSTILE[name](size))) < ENOUGH_TO_MEASURE and size < 1 << 20:
         size *= 2
     text, twice = HOSTILE[name](size), HOSTILE[name](2 * size)
-    for _ in range(16):  # the machine may be slow for a while: compare only adjacent measurements
+    for _ in range(16):  # compare only adjacent measurements: the machine may be slow for a while
         long, after = seconds(twice), seconds(text)
         if long <= LINEAR * min(before, after) + ENOUGH_TO_MEASURE / 2:
             break
         before = after
     else:
         pytest.fail(f"{size} characters took {before} s and {after} s, twice as many {long} s between them")
-    assert long < 2  # a megabyte takes half a second in the worst text
+    assert long < 2  # seconds; a text of one megabyte takes half a second at worst
 
 
-ENOUGH_TO_MEASURE = 0.02  # minimum seconds: times of shorter runs depend on CPU caches
-LINEAR = 2.6  # maximum ratio of times for twice the text; quadratic time would give 4
+ENOUGH_TO_MEASURE = 0.02  # minimum seconds of a measured parse: shorter times depend on CPU caches
+LINEAR = 2.6  # maximum ratio of parse times for a doubled text; quadratic time would give 4
 
 
 def test_a_tree_as_deep_as_the_parser_allows_compares_copies_and_prints() -> None:

@@ -170,7 +170,7 @@ def test_a_version_is_asked_for_once_and_again_when_the_file_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYPTX_CACHE_DIR", str(tmp_path / "cache"))
-    asked = tool_version.__wrapped__  # without the cache of this process
+    asked = tool_version.__wrapped__  # `tool_version` without its in-process cache
     script = f'echo >> "{tmp_path}/asked"; echo "release 13.0, V13.0.'
     for version in ("88", "88", "123", "123"):
         path = fake(tmp_path, f'{script}{version}"').path
@@ -180,7 +180,7 @@ def test_a_version_is_asked_for_once_and_again_when_the_file_changes(
     assert len(CubinCache(tmp_path / "cache")) == 0
     (tmp_path / "file").touch()
     monkeypatch.setenv("PYPTX_CACHE_DIR", str(tmp_path / "file" / "below"))
-    assert asked(path) == "13.0.123"  # no warning if the version cannot be cached; a cubin would cause one
+    assert asked(path) == "13.0.123"  # a version that can't be cached causes no warning; a cubin would
 
 
 def test_a_relative_override_is_meant_from_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,7 +210,7 @@ def test_wheels_path_and_toolkit_are_searched(tmp_path: Path, monkeypatch: pytes
         find_tool(name)
     for i, folder in enumerate(("toolkit/bin", "path", "site/nvidia/cu13/bin")):
         tool = fake(tmp_path / folder, f'echo "release 13.{i}, V13.{i}.1"', name)
-        monkeypatch.setenv("CUDA_PATH", f"{i}")  # a changed environment: ptxas is looked up again
+        monkeypatch.setenv("CUDA_PATH", f"{i}")  # a changed environment, so that the tool is looked up again
         assert find_tool(name).path == tool.path
 
 

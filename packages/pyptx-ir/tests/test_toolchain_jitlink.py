@@ -42,7 +42,7 @@ KERNEL = """\
 }
 """
 
-pytestmark = pytest.mark.ptxas  # pyptx-ir[toolchain] installs ptxas and nvJitLink
+pytestmark = pytest.mark.ptxas  # skipped without pyptx-ir[toolchain], which installs ptxas and nvJitLink
 
 
 @pytest.fixture

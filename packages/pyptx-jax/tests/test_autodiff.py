@@ -79,7 +79,7 @@ def test_a_call_that_was_made_before_is_not_checked_again(monkeypatch: pytest.Mo
     np.testing.assert_array_equal(multiply(X + 1, W, scale=3.0), (X + 1) * W * 3)
     np.testing.assert_array_equal(multiply(X, np.asarray(W)), X * W)
     with pytest.raises(AssertionError, match="the long way"):
-        multiply(X[:32], W)  # a shape for which no program is compiled yet
+        multiply(X[:32], W)  # no program is compiled yet for this shape of X
 
 
 def test_gradients_pass_vmap_scan_and_checkpoint() -> None:

@@ -42,7 +42,7 @@ def w() -> jax.Array:
 
 
 def test_one_output_is_an_array(x: jax.Array, w: jax.Array) -> None:
-    for _ in range(3):  # first call: slow path; later calls: fast path
+    for _ in range(3):  # first kernel call: slow path of jax calls; later calls: fast path
         y = product(x, w)
         assert isinstance(y, jax.Array)
         np.testing.assert_array_equal(y, X * W)
@@ -86,7 +86,7 @@ def test_numpy_arrays_may_stand_beside_jax_arrays(x: jax.Array) -> None:
 def test_a_kernel_that_writes_to_its_input_returns_the_new_value(x: jax.Array) -> None:
     for call in (double, jax.jit(double)):
         np.testing.assert_array_equal(call(x), 2 * X)
-        np.testing.assert_array_equal(x, X)  # jax arrays are immutable
+        np.testing.assert_array_equal(x, X)  # the kernel wrote to a copy: jax arrays are immutable
 
 
 def test_new_values_come_behind_the_outputs(x: jax.Array, w: jax.Array) -> None:
@@ -119,7 +119,7 @@ def test_only_the_memory_of_outputs_and_of_mutated_inputs_can_be_written(
     for arrays in ((x[:32], w[:32]), (jnp.stack([x] * 3), w)):
         function = accumulate if arrays[0].ndim == 1 else jax.vmap(accumulate, (0, None))
         jax.block_until_ready(jax.jit(function)(*arrays))
-    assert given == [[True, False, False]] * 4  # X is read-only, TOTAL and OLD are not; 1 launch, then 3 of a vmap
+    assert given == [[True, False, False]] * 4  # X is read-only, TOTAL and OLD are not, in 1 launch and in 3 of a vmap
 
 
 def test_a_kernel_without_inputs_runs_where_it_is_told() -> None:

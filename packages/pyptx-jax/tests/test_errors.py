@@ -108,7 +108,7 @@ def test_a_call_that_fits_no_longer_is_refused_after_many_that_did() -> None:
 
 
 def test_a_failure_of_a_kernel_is_the_simulators_own_exception() -> None:
-    for _ in range(3):  # first call: slow path; later calls: fast path
+    for _ in range(3):  # first kernel call: slow path of jax calls; later calls: fast path
         with pytest.raises(PyptxError, match="trap") as caught:
             trapping(X)
         assert type(caught.value).__name__ == "KernelTrap"
@@ -161,7 +161,7 @@ def test_a_failure_that_nobody_kept_keeps_its_text() -> None:
 def test_without_a_simulator_its_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = tuple(row for row in runtimes._runtimes() if row.name != "sim")
     monkeypatch.setattr(runtimes, "_runtimes", lambda: rows)
-    x = jnp.arange(96, dtype=jnp.float32)  # a size that no other test compiles
+    x = jnp.arange(96, dtype=jnp.float32)  # an array size for which no other test compiles a program
     for _ in range(2):
         with pytest.raises(RuntimeMissingError, match=r"pip install .*\[sim\]"):
             product(x, x)
@@ -188,7 +188,7 @@ def test_the_first_call_on_a_cpu_warns_at_its_line(monkeypatch: pytest.MonkeyPat
 
 def test_small_launches_are_checked_and_warn_of_what_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYPTX_CHECKS", "auto")
-    x = jnp.arange(40, dtype=jnp.float32)  # the grid of N // 32 CTAs writes 32 of the 40 outputs
+    x = jnp.arange(40, dtype=jnp.float32)  # the kernel's grid of 40 // 32 = 1 CTA writes 32 of the 40 outputs
     for call in (product, jax.jit(lambda x, w: product(x, w) + 1)):
         with pytest.warns(UserWarning, match=r"unwritten-output\]: 8 of 40 elements"):
             call(x, x).block_until_ready()

@@ -77,7 +77,7 @@ def test_vmap_of_a_kernel_that_writes_to_its_inputs() -> None:
 
 
 def test_items_that_would_start_unaligned_are_taken_one_by_one() -> None:
-    small = copy_of(types.u8)  # an item of 32 bytes: not a multiple of 128
+    small = copy_of(types.u8)  # a vmap item has 32 bytes, not a multiple of the 128-byte alignment
     x = jnp.arange(5 * 32, dtype=jnp.uint8).reshape(5, 1, 32)
     np.testing.assert_array_equal(jax.vmap(small)(x), x)
     assert "scan" in str(jax.make_jaxpr(jax.vmap(small))(x))

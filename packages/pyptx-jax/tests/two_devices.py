@@ -46,7 +46,7 @@ def arrays_on_different_devices_are_refused() -> None:
         assert "move all arrays to one device" in str(error)  # noqa: PT017  likewise
     else:
         raise AssertionError("no error")
-    np.testing.assert_array_equal(kernels.add_row(jax.device_put(X, second), W), X + W)  # jax moves uncommitted W
+    np.testing.assert_array_equal(kernels.add_row(jax.device_put(X, second), W), X + W)  # jax moves uncommitted array W
 
 
 def shard_map_gives_each_device_its_rows() -> None:

@@ -51,7 +51,7 @@ def build() -> Path:
     """Compile the null driver, once per source text, and return the shared library."""
     folder = Path(tempfile.gettempdir()) / f"pyptx-null-driver-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    options = os.environ.get("NULL_DRIVER_CFLAGS", "").split()  # `nox -s sanitize` sets NULL_DRIVER_CFLAGS
+    options = os.environ.get("NULL_DRIVER_CFLAGS", "").split()  # compiler flags that `nox -s sanitize` sets
     text = b"".join(source.read_bytes() for source in SOURCES) + " ".join(options).encode()
     library = folder / f"{hashlib.sha256(text).hexdigest()[:16]}.so"
     if not library.exists():
@@ -107,7 +107,7 @@ class NullDriver:
         """Change properties of the driver and its devices; see DEFAULTS."""
         for name, value in settings.items():
             assert self._library.null_driver_set(name.encode(), value), name
-        if "pyptx_launch.driver" in sys.modules:  # pyptx_launch.driver caches device properties
+        if "pyptx_launch.driver" in sys.modules:  # forget the device properties that pyptx_launch.driver has cached
             sys.modules["pyptx_launch.driver"].device.cache_clear()
 
     def record(self, on: bool) -> None:  # noqa: FBT001 - a switch

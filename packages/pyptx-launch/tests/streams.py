@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from .null_driver import NullDriver
 
-_SM, _NON_BLOCKING, _DEFAULT_STREAM, _RELAXED = 1, 1, 1, 2  # enum values of the driver API
+_SM, _NON_BLOCKING, _DEFAULT_STREAM, _RELAXED = 1, 1, 1, 2  # values of CUDA driver API enums
 
 
 class Streams:

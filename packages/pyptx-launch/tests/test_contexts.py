@@ -13,7 +13,7 @@ from .images import MAP, POINTER, image
 
 TILE = TensorMap.dense("bf16", (128, 64), (64, 64), swizzle="128B")
 KINDS = ("primary", "own", "green")
-CAPACITY, CHUNK = 256, 64  # tensor maps per pool, and per device allocation of a pool
+CAPACITY, CHUNK = 256, 64  # number of tensor maps in a MapPool, and in one device allocation of the pool
 
 
 def plan_of(*parameters) -> Plan:
@@ -175,7 +175,7 @@ def test_threads_never_read_each_others_maps(null, streams):
         thread.start()
     for thread in threads:
         thread.join()
-    written: dict[int, int] = {}  # tensor address in each tensor map, by the map's device address
+    written: dict[int, int] = {}  # tensor address in each written map, by the map's device address
     for call in null.take():
         if call["call"] == "cuMemcpyHtoDAsync":
             written[call["address"]] = int.from_bytes(bytes.fromhex(call["bytes"])[:8], "little")

@@ -45,7 +45,7 @@ class Driver:
         self.library: Any = null._library
         self.handles: list[tuple[str, c_uint64]] = []
         self.ran: list[int] = []
-        self.fault = 0  # error code of the next kernel; 0: success
+        self.fault = 0  # error code that the next kernel returns; 0: success
         self.answer = CFUNCTYPE(c_int, POINTER(Request))(self._run)
         self.library.null_driver_on_launch(self.answer)
         module = Module(image(DECLARED, scalar("u32")))
@@ -81,9 +81,9 @@ class Driver:
         """Free all driver objects of the test, so that other tests do not count them."""
         self("cuCtxSynchronize")
         for function, handle in reversed(self.handles):
-            self(function, handle)  # the call returns an error if the test has freed the object
+            self(function, handle)  # the driver call only returns an error if the test has freed the object
         self.library.null_driver_on_launch(None)
-        del self.plan, self.answer  # break a reference cycle: free the module now, not in another test
+        del self.plan, self.answer  # breaks a reference cycle: this test frees the module, not a later test
         gc.collect()
 
     def stream(self, flags: int = 1) -> int:
@@ -130,7 +130,7 @@ def test_a_copy_past_an_allocation_is_refused_whichever_way_it_goes(driver, offs
 def test_memory_is_counted_and_runs_out(driver, null):
     free, total = c_size_t(), c_size_t()
     assert driver("cuMemGetInfo_v2", byref(free), byref(total)) == 0
-    null.set(memory=total.value - free.value + (1 << 20))  # limit: other tests' memory + 1 MiB
+    null.set(memory=total.value - free.value + (1 << 20))  # memory limit: 1 MiB more than other tests use
     place = driver.made("cuMemAlloc_v2", c_size_t(1 << 19))
     assert driver("cuMemGetInfo_v2", byref(free), byref(total)) == 0
     assert free.value == 1 << 19
@@ -159,7 +159,7 @@ def test_work_runs_when_something_waits_for_it_in_the_order_of_its_stream(driver
     assert driver.ran == []
     assert driver("cuStreamQuery", c_void_p(other)) == NOT_READY
     assert driver("cuStreamSynchronize", c_void_p(one)) == 0
-    assert driver.ran == [10, 1, 2]  # each query completes one operation, so that polling ends
+    assert driver.ran == [10, 1, 2]  # cuStreamQuery completed one operation, 10, so that polling loops end
     assert driver("cuStreamQuery", c_void_p(one)) == 0
     assert driver("cuCtxSynchronize") == 0
     assert driver.ran == [10, 1, 2, 20]

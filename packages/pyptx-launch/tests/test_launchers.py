@@ -499,7 +499,7 @@ def test_a_plan_is_for_one_value_of_each_fixed_keyword(null, torch, value):
     launcher = Launcher(missed, types=(torch.Tensor,), fixed=("size", "mode"))
     launcher.add(plan_of(1), (one,), (), fixed={"mode": "a", "size": value})
     x = torch.ones(4, 8)
-    alike = ast.literal_eval(repr(value))  # equals `value`, usually as a new object
+    alike = ast.literal_eval(repr(value))  # a keyword value equal to `value`, usually another object
     for keywords in ({"size": value, "mode": "a"}, {"mode": "a", "size": value}, {"size": alike, "mode": "a"}):
         assert launcher(x, **keywords) is None
     for other in (each for each in [*VALUES, *OTHERS] if each is not value):

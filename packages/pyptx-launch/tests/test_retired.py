@@ -22,7 +22,7 @@ ONE = (1, 1, 1)
 
 def launched_and_gone(count: int, device: int = 0) -> None:
     """Load `count` modules, launch their kernels, and drop the modules."""
-    modules = [Module(image()) for _ in range(count)]  # load all before dropping one: loading unloads retired modules
+    modules = [Module(image()) for _ in range(count)]  # all before dropping any: loading unloads dropped modules
     for module in modules:
         Plan(module, "k", grid=ONE, block=ONE).launch((), 0, device)
     del module, modules
@@ -73,7 +73,7 @@ def test_a_garbage_collection_asks_the_driver_for_nothing(empty):
 
 def test_once_many_have_gathered_they_go_when_what_the_devices_were_asked_for_is_done(empty):
     launched_and_gone(MANY, device=0)
-    empty.context(1)  # make device 1 current in this thread
+    empty.context(1)  # make device 1 current in this thread, while device 0's modules are retired
     empty.set(events_pending=1)
     Module(image())
     recorded = empty.take("cuCtxRecordEvent")
@@ -101,7 +101,7 @@ def test_what_kernels_may_still_use_stays_with_their_library(empty):
     gone = weakref.ref(memory)
     for module in keep:
         RETIRED.add(module._library, memory)
-        module._library = 0  # otherwise Module.__del__ would retire the library a second time
+        module._library = 0  # prevents Module.__del__ from retiring the same library a second time
     del memory, module, keep
     empty.set(events_pending=1)
     Module(image())
@@ -136,7 +136,7 @@ def test_no_capture_is_broken_off(empty, monkeypatch, seen_by):
     empty.set(capturing=0)
     capturing[0] = False
     keep = Module(image())
-    assert unloaded(empty) == MANY + 1  # MANY modules, plus the module loaded during the capture
+    assert unloaded(empty) == MANY + 1  # unloaded: MANY dropped modules, and the module loaded during the capture
     assert keep.kernel("k")
 
 
@@ -176,7 +176,7 @@ def test_threads_load_and_drop_modules_and_each_library_is_unloaded_once(empty):
         start.wait()
         for _ in range(100):
             loop = [Module(image())]
-            loop.append(loop)  # a reference cycle, which only garbage collection frees
+            loop.append(loop)  # a reference cycle through the module, which only garbage collection frees
 
     threads = [threading.Thread(target=work) for _ in range(8)]
     before = gc.get_threshold()

@@ -200,7 +200,7 @@ def test_im2col_gets_its_corners_the_innermost_first(null):
     }
 
 
-# Rules that a random map may violate although each of its sizes is in range.
+# Tensor map rules that a random map may violate although each of its sizes alone is in range.
 UNPLANNED = {"rank", "row-size", "padded-row", "interleave-swizzle", "swizzle-span"}
 UNPLANNED |= {"padded-interleave", "padded-swizzle", "nan-fill"}
 

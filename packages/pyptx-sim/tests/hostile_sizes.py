@@ -13,7 +13,7 @@ from pathlib import Path
 
 HEADER = ".version 8.5\n.target sm_90\n.address_size 64\n"
 HUGE = ("1000000000", "4294967295", "18446744073709551615")
-# `@` stands for the size. The declaration is in line 4 (module), line 5 (header of the entry) or line 7 (body).
+# `@` is replaced by a huge size. The declaration is in line 4 (module), line 5 (header of the entry) or line 7 (body).
 MODULE = {
     "global variable": ".global .b8 v[@];",
     "global table": ".global .b8 v[@][@];",

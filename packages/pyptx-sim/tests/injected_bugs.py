@@ -466,7 +466,7 @@ UNORDERED = tuple(
     for what, instruction in TOGETHER.items()
 )
 
-ONE_EACH = "setp.ne.u32 %p2, %r6, 0;\n@%p2 ret;\n"  # only lane 0 of each of the two warps continues
+ONE_EACH = "setp.ne.u32 %p2, %r6, 0;\n@%p2 ret;\n"  # code after which only lane 0 of each of the two warps continues
 
 MESSAGE = """
 setp.ne.u32 %p2, %r1, 0;

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .injected_bugs import swap
 
 FOUR = "{%r10, %r11, %r12, %r13}"
-ROWS = "shl.b32 %r7, %r6, 4;\nadd.u32 %r8, %r3, %r7;"  # %r8: address of the lane's row of 16 bytes
+ROWS = "shl.b32 %r7, %r6, 4;\nadd.u32 %r8, %r3, %r7;"  # %r8: shared memory address of the lane's 16-byte matrix row
 FILL = f"""
 {ROWS}
 ld.global.u32 %r9, [%rd4];

@@ -13,7 +13,7 @@ LEADER = "and.b32 %r9, %r1, 31;\nsetp.eq.u32 %p2, %r9, 0;\n"
 SECOND = "setp.ge.u32 %p3, %r1, 32;\n@%p3 bra SECOND;\n"
 # The second warp waits at the mbarrier and reads words that the first warp has written.
 READS = "bra END;\nSECOND:\n" + wait() + "ld.shared.u32 %r10, [%r7]; // !\nEND:\n"
-# The first warp has read a stage of shared memory; thread 32 refills the stage.
+# The first warp has read a buffer in shared memory; thread 32, of the second warp, refills it with a bulk copy.
 FILLED = "mbarrier.arrive.expect_tx.shared.b64 _, [bar+8], 256;\n"
 REFILL = (
     "bra END;\nSECOND:\nsetp.ne.u32 %p4, %r1, 32;\n@%p4 bra END;\n" + wait() + FILLED
@@ -91,7 +91,7 @@ LANES = (
          "BEHIND:\nFAULTld.global.u32 %r11, [%rd5+-128]; // !\nEND:\n", "", MEET),
 )  # fmt: skip
 
-# A CTA writes to the shared memory of the other CTA and arrives there. The other CTA waits and reads.
+# A CTA stores to the shared memory of its peer CTA and arrives at the peer's mbarrier. The peer waits and reads.
 SENDS = REMOTE + "st.shared::cluster.u32 [%r21], %r1;\nbar.sync 0;\n"
 ASKS = "Q:\nmbarrier.try_wait.parity{}.shared::cta.b64 %p1, [bar], 0;\n@!%p1 bra Q;\nld.shared.u32 %r10, [%r4]; // !\n"
 SCOPES = (

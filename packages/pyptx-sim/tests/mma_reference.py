@@ -28,7 +28,7 @@ def value(bits, element):
         return bits - (1 << width) if element[0] == "s" and bits >> (width - 1) else bits
     if element in FORMATS:
         exponent_bits, mantissa_bits = FORMATS[element]
-        held = bits >> 2 if element == "e2m1" else bits  # e2m1 is in bits 2 to 5 of its byte
+        held = bits >> 2 if element == "e2m1" else bits  # an e2m1 element occupies bits 2 to 5 of its byte
         return small_float(held & ((2 << (exponent_bits + mantissa_bits)) - 1), exponent_bits, mantissa_bits)
     if element == "f64":
         return struct.unpack("<d", struct.pack("<Q", bits))[0]
@@ -86,7 +86,7 @@ def random_bits(random, element, shape):
     width = WIDTHS[element]
     if element[0] in "us" or element == "b1":
         return random.integers(0, 1 << width, shape, dtype=np.uint64)
-    if width == 8:  # 8-bit elements up to 3.5, so that no f16 accumulator overflows
+    if width == 8:  # e4m3 up to 3.75 and e5m2 up to 3.5, so that no f16 accumulator overflows
         bits = random.integers(0, 256, shape, dtype=np.uint64)
         if element not in {"e4m3", "e5m2"}:
             return bits

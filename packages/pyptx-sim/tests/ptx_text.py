@@ -31,7 +31,7 @@ def module(body: str, parameters: str = ".param .u64 out", before: str = "", tar
     )
 
 
-# Line number, from 1, of the first line of a body.
+# Line number, counted from 1, of the first line of a kernel body in the PTX text of `module`.
 BODY_LINE = module("BODY").splitlines().index("BODY") + 1
 
 

@@ -297,7 +297,7 @@ def is_tiny(value: Fraction | str, kind: str, mode: str) -> bool:
     if isinstance(value, str) or value == 0:
         return False
     total, mantissa_bits = FORMATS[kind]
-    smallest = 2 - (1 << (total - 2 - mantissa_bits))  # the exponent of the least normal number
+    smallest = 2 - (1 << (total - 2 - mantissa_bits))  # exponent of the smallest normal number of the format
     size = abs(value)
     if size >= power(smallest):
         return False

@@ -149,7 +149,7 @@ def test_copies_whose_mbarrier_nobody_waits_for_are_found(schedule: dict[str, An
     assert "exits with cp.async copies outstanding" in found.message
     for seen in ("cp.async.wait_all;", _WAIT_FOR_PHASE_0, f"{_TELL_ANOTHER}{_WAIT_FOR_PHASE_0}"):
         assert not execute(body + seen, np.ones(32, np.uint32), before=before, **schedule).findings, seen
-    late = "cp.async.ca.shared.global [%r1], [%rd1], 4;"  # a copy that cp.async.mbarrier.arrive does not track
+    late = "cp.async.ca.shared.global [%r1], [%rd1], 4;"  # a copy after cp.async.mbarrier.arrive is not tracked by it
     (found,) = execute(body + _WAIT_FOR_PHASE_0 + late, np.ones(32, np.uint32), before=before, **schedule).findings
     assert found.rule == "unfinished-copy"
 

@@ -34,7 +34,7 @@ SCALAR: dict[str, Callable[[int, int], int]] = {
     "dec.u32": lambda old, b: b if old == 0 or old > b else old - 1,
     "exch.b32": lambda _, b: b,
 }
-# Numbers of distinct addresses that 96 lanes access: one, a few, one per lane.
+# Numbers of distinct addresses that the atomics of 96 lanes access: one, a few, one per lane.
 SPREADS = (1, 7, 96)
 
 
@@ -169,7 +169,7 @@ def test_a_generic_float_sum_flushes_where_its_address_is_global() -> None:
     assert out.tolist() == [0, 31 * 16]
 
 
-# Old value, operand, minimum, maximum, sum. -0 is less than +0, min and max ignore a NaN, a NaN result is canonical.
+# Old value, operand; expected min, max, add. -0 is less than +0, min and max ignore a NaN, a NaN result is canonical.
 HALVES = {
     "f16": [
         (0x8000, 0x0000, 0x8000, 0x0000, 0x0000),

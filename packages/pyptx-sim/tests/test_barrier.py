@@ -185,7 +185,7 @@ add.u32 %r3, %r1, %r2;
 @pytest.mark.parametrize("seed", range(6))
 def test_a_generation_is_made_of_as_many_threads_as_the_barrier_is_for(seed: int) -> None:
     findings = execute(f"{PAIRS}bar.sync 1, 64;", np.zeros(128, np.uint32), block=128, seed=seed).findings
-    assert {each.rule for each in findings} == {"barrier-phase"}  # the schedule decides which warps complete a phase
+    assert {each.rule for each in findings} == {"barrier-phase"}  # warps that complete a phase depend on the schedule
 
 
 def test_those_who_come_too_late_for_a_generation_are_not_ordered_by_it() -> None:

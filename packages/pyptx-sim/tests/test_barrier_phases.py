@@ -13,7 +13,7 @@ HALVES = "setp.lt.u32 %p3, %r0, 64;\n"
 LOOP = "mov.u32 %r2, 0;\nagain:\n{body}\nadd.u32 %r2, %r2, 1; setp.lt.u32 %p4, %r2, 3; @%p4 bra again;"
 SHARED = ".shared .align 4 .b8 s[4]; mov.u32 %r5, s;\n"
 
-# Cases by name: threads per CTA, and a kernel body.
+# Wrong use of a barrier -> threads per CTA, and a kernel body that contains it.
 WRONG = {
     "two pairs of warps use one barrier": (128, "bar.sync 1, 64;"),
     "two pairs of warps use one barrier in a loop": (128, LOOP.format(body="bar.sync 1, 64;")),
@@ -86,7 +86,7 @@ def found(threads: int, body: str) -> list[set[str]]:
 @pytest.mark.parametrize("name", WRONG)
 def test_a_barrier_that_is_used_out_of_order_is_found_under_every_schedule(name: str) -> None:
     rules = found(*WRONG[name])
-    assert all(each & {"barrier-phase", "deadlock"} for each in rules)  # wrongly paired threads may wait forever
+    assert all(each & {"barrier-phase", "deadlock"} for each in rules)  # wrongly paired threads may deadlock
     assert "barrier-phase" in rules[0]
 
 

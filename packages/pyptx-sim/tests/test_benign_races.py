@@ -13,7 +13,7 @@ from pyptx_sim.command import run as command
 
 from .ptx_text import execute, module
 
-# Each run: its kind of input data, and its schedule.
+# Runs of each kernel: kind of input data, and schedule.
 RUNS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("zeros", {}),
     ("zeros", {"seed": 1}),
@@ -82,7 +82,7 @@ setp.lt.u32 %p1, %r3, 64;
 @%p1 bra AGAIN;
 st.global.f32 [%rd0], %f1;
 """
-# PTX that computes a predicate from a loaded element, for each kind of control flow.
+# PTX that loads an element and sets %p1 if it is positive, for tests of each kind of control flow.
 PARITY = "ld.global.u32 %r1, FAULT;\nsetp.gt.s32 %p1, %r1, 0;\n"
 
 STORES = {
@@ -153,7 +153,7 @@ STORES = {
         before=SHARED,
     ),
 }
-# Several threads load an element; one of them stores to it.
+# Several threads load an element; one of these threads stores to the element.
 IN_PLACE = """
 and.b32 %r3, %r0, 15;
 mad.wide.u32 %rd2, %r3, 4, %rd0;
@@ -245,12 +245,12 @@ def test_a_note_gives_the_difference_of_copies_in_ulp() -> None:
 
 # --- rows of matrices --------------------------------------------------------------------------
 
-# Lanes 4r to 4r + 3 hold row r of a matrix. Rows r and r + 4, of lanes i and i + 16, are stored to one address.
+# Lanes 4r to 4r + 3 hold row r of a matrix. stmatrix stores rows r and r + 4 (of lanes i and i + 16) to one address.
 ROWS = """
 mov.u32 %r3, s; and.b32 %r4, %r0, 3; mad.lo.u32 %r3, %r4, 16, %r3;
 stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r3], {%r2};
 """
-# Lanes 4c to 4c + 3 hold column c of a transposed matrix: rows r and r + 4 are those of lanes i and i + 2.
+# With .trans, lanes 4c to 4c + 3 hold column c of the matrix; lanes i and i + 2 hold elements of rows r and r + 4.
 COLUMNS = ROWS.replace(".shared", ".trans.shared")
 ONE_LANE_TELLS_THE_OTHERS = """
 setp.eq.u32 %p1, %r0, 0; @%p1 st.shared.u32 [flag], 0; bar.warp.sync -1;

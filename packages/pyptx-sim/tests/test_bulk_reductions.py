@@ -34,7 +34,7 @@ SHARED = (
     *((op, "u32") for op in ("inc", "dec")),
 )
 TENSORS = tuple((op, kind) for op, kind in GLOBAL if kind not in {"f64", "noftz.f32"})
-# A third of these operations and types is tested: their arithmetic equals that of reductions into global memory.
+# For shared memory and tensors, a third is tested: arithmetic equals that of reductions into global memory.
 SHARED, TENSORS = share(SHARED, 3), share(TENSORS, 3)
 DTYPES = {"f16": np.float16, "bf16": np.uint16, "f32": np.float32, "f64": np.float64}
 

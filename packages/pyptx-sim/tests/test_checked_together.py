@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 BLOCKS = 6
 
-# Thread 0 of each CTA copies 64 bytes of shared memory. The destinations of consecutive CTAs are `step` bytes apart.
+# Thread 0 of each CTA bulk-copies 64 bytes to global memory. Destinations of consecutive CTAs are `step` bytes apart.
 STORES = """
 .version 8.3
 .target sm_90a

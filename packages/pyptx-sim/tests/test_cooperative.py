@@ -12,8 +12,8 @@ from pyptx_sim.errors import KernelTrap, LaunchError
 
 from .ptx_text import execute, module, words
 
-# Grid barrier on the second word of the workspace: every CTA but CTA 0 adds 1, and CTA 0 adds the rest,
-# so that the upper bit of the word flips.
+# Grid barrier on the second word of the workspace: every CTA but CTA 0 adds 1, and CTA 0 adds 0x80000001 - CTAs,
+# so that bit 31 of the word flips when all CTAs have arrived.
 SYNC = """
 bar.sync 0;
 @%p1 bra skipped_N;
@@ -72,7 +72,7 @@ def test_a_missing_synchronization_is_found() -> None:
     assert {finding.rule for finding in result.findings} == {"global-race", "lane-race"}
 
 
-# A barrier without a workspace: each CTA adds 1 to a count, waits for COUNT, and reads words of another CTA.
+# Grid barrier without a workspace: each CTA adds 1 to a counter, waits for COUNT, and reads words of another CTA.
 COUNTED = """
 mov.u32 %r1, %ctaid.x; mad.lo.u32 %r2, %r1, 32, %r0; mad.wide.u32 %rd2, %r2, 4, %rd0;
 st.global.u32 [%rd2+128], %r2;

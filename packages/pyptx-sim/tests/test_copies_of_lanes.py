@@ -17,7 +17,7 @@ cp.async.ca.shared.global [%r2], [%rd5], 4; cp.async.commit_group;
 OTHER = "cp.async.ca.shared.global [%r2+512], [%rd5], 4; cp.async.commit_group;"
 READ = "mad.lo.u32 %r5, %r4, 4, %r1; ld.shared.u32 %r6, [%r5]; st.global.u32 [%rd1+512], %r6;"
 
-# Cases: instructions between the cp.async copies and the read; each thread reads the word of thread tid ^ distance.
+# Cases: instructions between cp.async and the read; distance: thread tid reads the word copied by tid ^ distance.
 WRONG = {
     "no synchronization within the warp": ("cp.async.wait_group 0;", 1),
     "no synchronization between warps": ("cp.async.wait_group 0; bar.warp.sync -1;", 33),

@@ -130,8 +130,8 @@ def test_a_launch_that_does_not_wait_lets_the_next_one_race_with_the_one_in_fron
 
 READ = "ld.global.u32 %r5, [%rd3];\n"
 ONE_WAITS = "mov.u32 %r7, %tid.x; or.b32 %r7, %r7, %r2; setp.eq.u32 %p2, %r7, 0;\n@%p2 griddepcontrol.wait;\n"
-# Launches in stream order: the first writes (w) words that the last reads; all but the last begin with
-# launch_dependents. In each launch after the first, all threads wait (W), one thread waits (o), or none.
+# Launches in stream order: the first launch writes (w) words that the last launch reads; all but the last launch begin
+# with launch_dependents. In each launch after the first, all threads wait (W), one thread waits (o), or no thread.
 CHAINS = {
     "every launch waits": ("w", "W", "W", []),
     "one thread of the middle launch waits": ("w", "o", "W", []),

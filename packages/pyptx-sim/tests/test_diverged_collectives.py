@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SEEDS = range(6)
-# %r2 is a value of each thread. Lanes of a warp diverge by its bit 0: some of them store to shared memory first.
+# %r2 is a per-thread value. Lanes of a warp diverge by bit 0 of %r2: some lanes store to shared memory first.
 DIVERGED = """
 .shared .align 4 .b8 s[1024];
 mul.lo.u32 %r2, %r0, 40503; shr.u32 %r2, %r2, 3; and.b32 %r2, %r2, 255;
@@ -30,7 +30,7 @@ def values(count: int) -> np.ndarray[Any, np.dtype[np.int64]]:
 
 
 Tile = np.ndarray[Any, np.dtype[np.int64]]
-# By instruction: a lane's result from the values of its tile (lanes of one membermask); ballots: the tile's bits.
+# Warp collective -> a lane's result from the values of its tile (lanes of its membermask); a ballot: tile's bits only.
 TILES: dict[str, Callable[[Tile], Any]] = {
     "redux.sync.add.s32 %r7, %r2, %r8;": lambda tile: tile.sum(),
     "redux.sync.max.u32 %r7, %r2, %r8;": lambda tile: tile.max(),

@@ -150,13 +150,13 @@ def test_the_programs_race_and_their_memory_is_divided(monkeypatch: pytest.Monke
 
 
 NARROWED = {
-    # A case: atomics that are morally strong with earlier atomics; a byte access in the same page must not hide that.
+    # Race-free case: atomics on one word are morally strong, also after a byte access to the same page.
     "@%low red.shared.add.u32 [s], %r; @%first st.shared.b8 [s+512], %h; @%low red.shared.add.u32 [s], %r;": set(),
-    # A case: another warp writes 16 bytes, then reads one byte, the only narrow access.
+    # Racy case: a warp writes 16 bytes and reads one byte, the only narrow access; another warp bulk-copies the bytes.
     "@%high st.shared.v4.b32 [s+512], {%r, %r, %r, %r}; @%high ld.shared.b8 %h, [s+512]; "
     "@%first cp.async.bulk.global.shared::cta.bulk_group [%d], [s], 1024; @%first cp.async.bulk.commit_group; "
     "cp.async.bulk.wait_group 0;": {"shared-race"},
-    # A case: two lanes read a word by separate instructions, and the second of these lanes writes it.
+    # Racy case: two lanes read a word by separate instructions, and the lane that reads second then writes the word.
     "@%second ld.shared.b32 %r, [s]; @%pair bar.warp.sync 12; @%third ld.shared.b32 %r, [s]; "
     "@%first ld.shared.b8 %h, [s+512]; @%third st.shared.b32 [s], %r;": {"lane-race"},
 }
@@ -210,7 +210,7 @@ def test_a_byte_beside_tiles_does_not_make_checks_slow() -> None:
             times.append(time.process_time() - start)
         return min(times)
 
-    assert took("@%p st.shared.u8 [flag], %t;") < 2.5 * took("")  # measured time ratio: 1.4 (4 with 1-byte granules)
+    assert took("@%p st.shared.u8 [flag], %t;") < 2.5 * took("")  # measured time ratio: 1.4; with 1-byte granules: 4
 
 
 def test_accesses_that_leave_out_a_page_here_and_there_are_alike_from_then_on() -> None:

@@ -33,7 +33,7 @@ ENDLESS = {
     "setp.lt.u32 %p1, %r1, 100; @%p1 bra again;",
 }
 ROUNDS = 2000
-# Loops of 2000 iterations, whose counter reaches the condition in different ways.
+# Finite loops of 2000 iterations, whose counter reaches the loop condition in different ways.
 ENDING = {
     "a counter": f"again: {BUSY} add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, {ROUNDS}; @%p1 bra again;",
     "a counter copied through other registers": f"again: {BUSY} add.u32 %r3, %r2, 1; mov.u32 %r4, %r3;"
@@ -61,7 +61,7 @@ NEXT = """
 .func (.param .b32 r) next(.param .b32 v)
 { .reg .b32 %x; ld.param.b32 %x, [v]; add.u32 %x, %x, 1; st.param.b32 [r], %x; ret; }
 """
-STEPS = 100_000  # step limit: a fiftieth of the default
+STEPS = 100_000  # step limit of each run: a fiftieth of the default limit
 SCHEDULES = [{}, {"seed": 1}, {"delay_async": True}]
 
 

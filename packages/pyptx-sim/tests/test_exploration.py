@@ -103,7 +103,7 @@ def test_workers_give_the_same_results_in_the_same_order(pool: object) -> None:
 def test_arrays_hold_what_the_first_schedule_leaves() -> None:
     wide = np.arange(12, dtype=np.uint32)
     expected = wide.copy()
-    for array in (wide[:7:2], expected[:7:2]):  # a view whose gaps the kernel writes, too
+    for array in (wide[:7:2], expected[:7:2]):  # strided view of an array; the kernel writes the skipped elements, too
         assert not array.flags.c_contiguous
     run(RACY, grid=1, block=64, args=[expected[:7:2]], seed=3)
     explore(RACY, grid=1, block=64, args=[wide[:7:2]], seeds=(3, 0), delay_async=(False,))

@@ -17,7 +17,7 @@ glibc = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="tests the 
 @pytest.mark.parametrize("megabytes", [1, 8, 24])
 def test_pages_of_freed_arrays_are_used_again(megabytes: int) -> None:
     keep_freed_memory()
-    np.ones(megabytes << 20, np.uint8)  # a first array: may need new pages
+    np.ones(megabytes << 20, np.uint8)  # allocate a first array, which may need new memory pages
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     for _ in range(4):
         np.ones(megabytes << 20, np.uint8)

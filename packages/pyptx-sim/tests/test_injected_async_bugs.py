@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.scaled, pytest.mark.hopper]
 
 INJECTED = (*ASYNC, *ORDERS)
-SCHEDULED = [  # a kernel's schedules are consecutive, so that it is compiled once
+SCHEDULED = [  # the schedules of a kernel are tested consecutively, so that it is compiled once
     pytest.param(case, schedule, id=f"{case.title}-{schedule}")
     for number, case in enumerate(INJECTED)
     for schedule in share(SCHEDULES, 2, number)
 ]
 each_case = pytest.mark.parametrize(("case", "schedule"), SCHEDULED)
-# Under a random schedule the other warp may access the mbarrier before its initialization or after its invalidation.
-# The other warp may also read before the copy is issued, so that the copy overwrites the buffer early,
-# or after a copy that should have waited for the read.
+# Rule of a case -> rule of some random schedules. A warp may access the mbarrier before the other warp initializes it,
+# or after its invalidation. A warp may read before the copy is issued, so that the copy overwrites the buffer early,
+# or read after a copy that should have waited for the read.
 INSTEAD = {
     **dict.fromkeys(("mbarrier-init-race", "mbarrier-inval"), "mbarrier-uninitialized"),
     "read-before-wait": "early-reuse",

@@ -32,7 +32,7 @@ def findings_of(case: Injected, body: str, **schedule: Any) -> tuple[Any, ...]:
         return tuple(deadlock.findings)
 
 
-@each_schedule  # schedules vary fastest, so each kernel is compiled only once
+@each_schedule  # the schedules of a kernel are tested consecutively, so that each kernel is compiled only once
 @each_case
 def test_a_injected_bug_is_found_at_its_line(case: Injected, schedule: dict[str, Any]) -> None:
     found = [finding for finding in findings_of(case, case.faulty, **schedule) if finding.rule == case.rule]

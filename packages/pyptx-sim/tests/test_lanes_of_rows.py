@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SCHEDULES = [(seed, delay_async) for seed in range(4) for delay_async in (False, True)]
 SYNC = "bar.warp.sync -1;"
-# %r2: address of this lane's row of 16 bytes; %r3: of this lane's word, 4 to a row; %r4: of the next lane's word.
+# Addresses in s: %r2 of this lane's 16-byte row; %r3 of this lane's 4-byte word; %r4 of the next lane's 4-byte word.
 START = """
 .shared .align 16 .b8 s[1024]; mov.u32 %r1, s; shl.b32 %r5, %r0, 4; add.u32 %r2, %r1, %r5;
 shl.b32 %r5, %r0, 2; add.u32 %r3, %r1, %r5; add.u32 %r4, %r0, 1; and.b32 %r4, %r4, 31; mad.lo.u32 %r4, %r4, 4, %r1;
@@ -41,7 +41,7 @@ COPY_WORDS = """
 mad.wide.u32 %rd5, %r0, 4, %rd0; cp.async.ca.shared.global [%r3], [%rd5], 4; cp.async.commit_group;
 cp.async.wait_group 0;
 """
-# Lane 0 stores all rows, then releases a flag that the other lanes acquire.
+# Lane 0 stores all matrix rows, then releases a flag that the other lanes acquire.
 TOLD = """
 .shared .align 4 .b32 flag; mov.u32 %r20, flag; setp.eq.u32 %p1, %r0, 0;
 @%p1 st.shared.b32 [%r20], 0; bar.warp.sync -1;
@@ -55,7 +55,7 @@ hear: ld.acquire.cta.shared.b32 %r21, [%r20]; setp.eq.u32 %p2, %r21, 0; @%p2 bra
 all:
 """
 
-# Cases: first access, second access, and the rule that they violate without a `bar.warp.sync` between them.
+# Cases: first access, second access, and the rule that reports their race if no `bar.warp.sync` is between them.
 ORDERED_BY_A_BARRIER = {
     "a load of rows that other lanes stored": (STORE_ROW, LOAD, "lane-race"),
     "a transposed load of rows that other lanes stored": (STORE_ROW, LOAD_TRANSPOSED, "lane-race"),

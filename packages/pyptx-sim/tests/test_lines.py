@@ -33,8 +33,8 @@ HEAD = """
     mad.wide.u32 %rd9, %r2, 8, %rd1;
     mad.wide.u32 %rd10, %r2, 16, %rd0;
 """
-# The thread's own elements of x and y are at %rd3 and %rd4; CTAs share the elements at %rd6 and %rd7.
-# Further in the arrays are the thread's byte (%rd8+1024), pair of words (%rd9+2048) and four words (%rd10+4096).
+# The thread's own elements of arrays x and y are at %rd3 and %rd4; all CTAs share the elements at %rd6 and %rd7.
+# The arrays also contain the thread's byte (%rd8+1024), its pair of words (%rd9+2048), its four words (%rd10+4096).
 ACCESSES = (
     "ld.global.u32 %r3, [%rd3];",
     "st.global.u32 [%rd4], %r0;",

@@ -100,7 +100,7 @@ def test_a_visible_definition_comes_before_weak_ones() -> None:
     assert value(use, weak) == 5
     assert value(use, weak, weak) == 5
     assert value(use, weak, strong) == value(use, strong, weak) == 6
-    assert value(weak + entry(CALL_F), strong) == 6  # the module of the weak `f` also calls the strong `f`
+    assert value(weak + entry(CALL_F), strong) == 6  # a call in the module of the weak `f` reaches the strong `f`
 
 
 def test_common_variables_share_the_largest() -> None:

@@ -15,7 +15,7 @@ from pyptx_sim.errors import MissingSemantics
 from . import mma_reference
 from .ptx_text import BODY_LINE, execute, module
 
-ROW = 16  # bytes of a matrix row in memory
+ROW = 16  # bytes of a row of an ldmatrix or stmatrix matrix in shared memory
 
 
 LOADED = [(move.shape, move.types, move.transposed) for move in MOVES]
@@ -51,7 +51,7 @@ def permuted_rows():
     return np.random.default_rng(5).permutation(32)
 
 
-# PTX that copies 512 bytes from global to shared memory, and computes the address of row `order[lane]`.
+# PTX that copies 512 bytes (32 rows) from global to shared memory, and computes the address of row `order[lane]`.
 FILL = """
 ld.param.u64 %rd2, [source];
 ld.param.u64 %rd3, [order];

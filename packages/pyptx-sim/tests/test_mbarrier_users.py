@@ -47,7 +47,7 @@ END:
 """
 
 # All threads of warp 1 use both mbarriers after bar.sync.
-# `LATE` can initialize the second mbarrier again after bar.sync.
+# `LATE` is replaced by a harmless instruction, or by a second initialization of the second mbarrier.
 TWO_TIMES = """
 setp.eq.u32 %p0, %r0, 0;
 @%p0 mbarrier.init.shared.b64 [bar], 33;
@@ -100,8 +100,8 @@ def test_in_order_only_the_new_initialization_is_not_known() -> None:
 
 INIT = "setp.eq.u32 %p0, %r0, 0;\nsetp.eq.u32 %p1, %r0, 1;\n@%p0 mbarrier.init.shared.b64 [bar], 32;\n"
 USE = "setp.lt.u32 %p2, %r0, 32;\n@%p2 mbarrier.arrive.shared.b64 _, [bar];\n"
-# Lanes 0 and 1 of warp 0 use an mbarrier.
-# Lane 0 then arrives at the other mbarrier; a thread that waits there invalidates the first.
+# Lanes 0 and 1 of warp 0 use the mbarrier at bar.
+# Lane 0 then arrives at the mbarrier at bar+8; a thread that waits there invalidates the mbarrier at bar.
 TWO_USERS = """
 setp.eq.u32 %p0, %r0, 0;
 setp.eq.u32 %p1, %r0, 1;

@@ -178,7 +178,7 @@ def test_sizes_of_shared_memory_come_in_units_of_the_device(target: str, static:
     text = module(body, before=".extern .shared .align 1 .b8 dynamic[];", target=target)
     run(text, grid=1, block=1, args=[out], shared_bytes=200)
     assert out[0] == total
-    assert out[1] == 1024  # bytes of shared memory that CUDA reserves
+    assert out[1] == 1024  # bytes of shared memory that CUDA reserves in each CTA
 
 
 @pytest.mark.parametrize(

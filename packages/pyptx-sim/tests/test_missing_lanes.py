@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 SCHEDULES = [(0, False), (0, True), *((seed, False) for seed in range(1, 5)), (5, True)]
 
-# By name: code with inputs %r2 = 100 + tid and %p4 (true for odd threads) and its result in %r3;
-# the expected result for the participating lanes, in their order.
+# Name of a warp collective -> its code, with inputs %r2 = 100 + tid and %p4 (true for odd threads) and result %r3;
+# and a function from the numbers of the participating lanes to the expected result: one, or one per lane in order.
 COLLECTIVES: dict[str, tuple[str, Callable[[np.ndarray], object]]] = {
     "vote.any": ("vote.sync.any.pred %p5, %p4, MASK; selp.u32 %r3, 1, 0, %p5;", lambda lanes: (lanes & 1).any()),
     "vote.all": ("vote.sync.all.pred %p5, %p4, MASK; selp.u32 %r3, 1, 0, %p5;", lambda lanes: (lanes & 1).all()),
@@ -39,7 +39,7 @@ PREPARE = (
 )
 STORE = "st.global.u32 [%rd1], %r3;"
 
-# `[mask]` is replaced by a collective with this membermask. The first one is at line 2 of the body.
+# `[mask]` is replaced by a warp collective with this membermask. The body's first collective is in its line 2.
 ELSE = "@!%p1 bra low;[-1]\nbra on;\nlow:\n[-1]\n"
 LOOP = "again:[-1]\nadd.u32 %r10, %r10, 1; setp.lt.u32 %p6, %r10, %r0; @%p6 bra again;\n"
 WRONG = {
@@ -50,7 +50,7 @@ WRONG = {
     "with another membermask": f"[%r9]\nbar.warp.sync -1;\n{STORE}",
     "behind a loop": f"{LOOP}bar.warp.sync -1;\n{STORE}",
 }
-# Cases by name: code, and threads per CTA.
+# Name of a correct program -> its code, and threads per CTA.
 RIGHT = {
     "a whole warp": (f"[-1]\n{STORE}", 32),
     "a partial warp with a membermask of its lanes": (f"[0xffff]\n{STORE}", 16),
@@ -90,7 +90,7 @@ def test_one_finding_names_the_instruction_and_where_its_result_is_used(case: st
 @pytest.mark.parametrize("case", WRONG)
 def test_a_result_that_is_not_used_is_not_named(case: str, name: str) -> None:
     text = body(WRONG[case].replace(STORE, "st.global.u32 [%rd1], %r0;"), name)
-    others = [BODY_LINE + 6] if case.endswith("then together") else []  # the next collective lacks the same lanes, too
+    others = [BODY_LINE + 6] if case.endswith("then together") else []  # the next collective lacks these lanes, too
     for result in run(text):
         assert [(each.rule, each.line) for each in result.findings] == [("membermask-mismatch", BODY_LINE + 2)]
         assert list(result.findings[0].also) == others

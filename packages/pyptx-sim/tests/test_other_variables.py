@@ -10,7 +10,7 @@ import pytest
 
 from pyptx_sim import Launch, run
 
-# `a` has 64 words; %r1 is a byte offset, 0 to 508 for 128 threads: threads 64 to 127 are outside of `a`.
+# Variable `a` has 64 words; %r1 is a thread's byte offset, 0 to 508: threads 64 to 127 are outside of `a`.
 TEXT = """\
 .version 8.8
 .target sm_90a
@@ -32,7 +32,7 @@ ret;
 """
 SHARED = ".shared .align 16 .b8 a[256]; .shared .align 16 .b8 b[512];"
 
-# Kernel bodies: each accesses `b` in threads 64 to 127 by an address formed from `a`.
+# Kernel bodies in which threads 64 to 127 access the variable `b` by an address formed from the variable `a`.
 LEAVES = {
     "an index": "add.u32 %r4, %r3, %r1; st.shared.u32 [%r4], %r2;",
     "a multiplied index": "mad.lo.u32 %r4, %r0, 4, %r3; st.shared.u32 [%r4], %r2;",
@@ -51,7 +51,7 @@ LEAVES = {
     "a copy": "add.u32 %r4, %r3, %r1; cp.async.ca.shared.global [%r4], [%rd1], 4; cp.async.wait_all;",
     "a shuffled address": "add.u32 %r4, %r3, %r1; shfl.sync.idx.b32 %r4, %r4, %r0, 31, -1; st.shared.u32 [%r4], %r2;",
 }
-# Kernel bodies that form addresses in `b` in ways that may be correct.
+# Kernel bodies that form addresses in the variable `b` in ways that may be correct.
 STAYS = {
     "an offset that is the difference of two addresses": "mov.u32 %r5, b; sub.u32 %r5, %r5, %r3; add.u32 %r4, %r3, %r5;"
     "add.u32 %r4, %r4, %r1; st.shared.u32 [%r4], %r2;",

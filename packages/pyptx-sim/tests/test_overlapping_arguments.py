@@ -86,7 +86,7 @@ class Case:
         spans = (count - 1) * strides + 1
         near = int(random.integers(0, extent - spans.max() + 1))
         offsets = [min(max(near + int(random.integers(-3, 4)), 0), extent - int(span)) for span in spans]
-        if random.random() < 0.25:  # the output is the input
+        if random.random() < 0.25:  # the output view is the input view
             offsets[1], strides[1] = offsets[0], strides[0]
         pairs = [(at, int(stride)) for at, stride in zip(offsets, strides, strict=True)]
         return Case(TYPES[seed % len(TYPES)], count, pairs[0], pairs[1], extent)
@@ -299,7 +299,7 @@ def test_bytes_between_elements_are_those_of_the_buffer_and_are_kept_unless_the_
     assert run(plus_one(4), grid=1, block=1, args=[both[::2], both[1::2], 3, 8, 8]).findings == ()
     assert both[:8].tolist() == [0, 1, 2, 3, 4, 5, 6, 7]
     out = np.zeros(8, np.uint32)
-    assert run(plus_one(4), grid=1, block=1, args=[both[:16:2], out, 8, 4, 4]).findings == ()  # contiguous output
+    assert run(plus_one(4), grid=1, block=1, args=[both[:16:2], out, 8, 4, 4]).findings == ()  # contiguous output view
     assert out.tolist() == list(range(1, 9))
     assert run(plus_one(4), grid=1, block=1, args=[out, both[:16:2], 8, 4, 4]).findings == ()
     assert both[:16].tolist() == [*range(2, 10), *range(8, 16)]
@@ -357,7 +357,7 @@ def test_an_element_that_one_view_holds_initialized_is_initialized(order: int) -
     assert found(both[:32], both[16:48], 32, 4, 4) == []
     assert found(both[::2], both[1::2], 32, 8, 8) == []
     assert found(both[0:2], both[1:33], 2, 4, 4) == []
-    # The kernel reads y, also past the initialized x.
+    # `swapped` reads the uninitialized view y, also elements outside of the initialized view x.
     swapped = plus_one(4).replace("[%rd6]", "[%rd7]")
     text = swapped if order == 1 else swapped.replace(add, turned)
     assert found(both[::2], both[1::2], 32, 8, 8) == ["uninitialized-memory"]
@@ -466,7 +466,7 @@ def test_workers_are_sent_a_memory_and_views_of_its_arrays() -> None:
 def shown_by_workers(arguments: list[Any], memory: Memory | None = None) -> set[str]:
     """Return the rules of findings in worker processes, and assert that they are the same in this process."""
     options: dict[str, Any] = {"grid": 2, "block": 32, "args": arguments, "seeds": range(3), "memory": memory}
-    with ThreadPoolExecutor(2) as pool:  # explore pickles the arguments for threads as well
+    with ThreadPoolExecutor(2) as pool:  # explore pickles arguments for worker threads, too
         there = explore(plus_one(4), workers=pool, **options)
     assert str(explore(plus_one(4), **options)) == str(there)
     return {each.finding.rule for each in there.findings}

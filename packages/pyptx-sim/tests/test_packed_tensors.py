@@ -27,7 +27,7 @@ def map_of(*arguments: Any, **options: Any) -> TensorMap:
     return described
 
 
-# Bytes of 16 elements in the tensor, and in shared memory. Manual: "Sub-byte Types".
+# Type of a tensor map -> bytes of 16 elements in global memory, and in shared memory. Manual: "Sub-byte Types".
 BYTES = {"b4x16": (8, 8), "b4x16_p64": (8, 16), "b6x16_p32": (12, 16)}
 
 
@@ -141,7 +141,7 @@ def test_bytes_with_six_bits_each_are_packed() -> None:
     held, found = stored(array, map_of(array, (4, 128), dtype="b6x16_p32"), (128, 3), 128)
     assert found == []
     expected = np.full((6, 2 * 96), 0xEE, np.uint8)
-    for row in range(3):  # rows in bounds; the fourth row is out of bounds
+    for row in range(3):  # rows of the box inside the tensor; the box's fourth row is out of bounds
         number = sum(int(byte & 63) << (6 * place) for place, byte in enumerate(held[128 * row : 128 * row + 128]))
         expected[3 + row, 96:] = np.frombuffer(number.to_bytes(96, "little"), np.uint8)
     assert (array == expected).all()

@@ -15,7 +15,7 @@ from .test_async_copy import each_schedule
 pytestmark = pytest.mark.hopper
 
 STAGES, STEPS, BLOCKS = 3, 8, 2
-BOX = (16, 64)  # rows and columns of a stage: 4096 bytes
+BOX = (16, 64)  # rows and columns of an f32 tile in a pipeline stage: 4096 bytes
 INIT = "".join(
     f"mbarrier.init.shared.b64 [full+{8 * stage}], 1;\nmbarrier.init.shared.b64 [empty+{8 * stage}], 4;\n"
     for stage in range(STAGES)
@@ -144,7 +144,7 @@ def waiting(label: str, barrier: str, parity: str) -> str:
 
 
 PLACE = "shl.b32 %r17, %r10, 12;\nadd.u32 %r17, %r5, %r17;\nshl.b32 %r18"
-# By fault: lines of the kernel, their replacement, and rules of which one reports the fault under every schedule.
+# Fault -> lines of the kernel, their replacement, and rules, one of which reports the fault under every schedule.
 BROKEN = {
     "the producer does not wait for a free stage": (
         waiting("FREE", "%r15", "%r13"),
@@ -204,7 +204,7 @@ def test_a_wait_whose_parity_does_not_flip_is_named() -> None:
     schedules: list[dict[str, Any]] = [{"delay_async": True}, *({"seed": seed} for seed in range(1, 7))]
     findings = (finding for schedule in schedules for finding in launched(text, **schedule)[1])
     reads = [each for each in findings if each.rule == "read-before-wait" and each.message.startswith("read of")]
-    assert len(reads) > 1  # findings at reads of the consumers; the other findings are at writes of the producer
+    assert len(reads) > 1  # findings at reads by consumer warps; the other findings are at writes by the producer warp
     why = "the warp had already observed phase 0 complete; flip the parity after each wait"
     assert all(each.notes == (f"{ONCE.format(line_of_wait(text))}: {why}",) for each in reads)
 

@@ -137,7 +137,7 @@ st.global.u32 [%rd2], %r7;
 ret;
 }
 """
-# Variants: CTAs work for different times before they publish their own sums.
+# Code of the variant with look-back: CTAs work for different times before they publish their own sums.
 AGGREGATE = """
 mul.lo.u32 %r8, %r0, 37; and.b32 %r8, %r8, 255;
 WORK: sub.u32 %r8, %r8, 1; setp.gt.s32 %p2, %r8, 0; @%p2 bra WORK;
@@ -155,7 +155,7 @@ def test_a_scan_over_many_blocks_takes_few_steps(aggregate: str, seed: int) -> N
     result = run(SCAN.replace("AGGREGATE", aggregate), grid=blocks, block=32, args=[x, states, y], seed=seed)
     assert result.findings == ()
     assert y.tolist() == np.cumsum(x).tolist()
-    assert result.statistics.steps < (4500 if seed else 1500)  # a seed makes lanes diverge: more steps
+    assert result.statistics.steps < (4500 if seed else 1500)  # with a seed, lanes diverge: more steps
 
 
 # --- parking does not change results ------------------------------------------------------------
@@ -377,5 +377,5 @@ def test_a_deadlock_by_flags_is_found_as_without_parking(name: str, seed: int) -
         (plain,) = found().findings
     assert (parked.rule, parked.count) == ("deadlock", plain.count)
     assert parked.message == plain.message
-    if not seed or name not in {"several blocks", "a vote"}:  # chance decides where a warp split stops
+    if not seed or name not in {"several blocks", "a vote"}:  # chance decides where diverged lanes stop
         assert parked == plain

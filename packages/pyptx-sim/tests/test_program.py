@@ -131,7 +131,7 @@ def test_integers_of_an_expression_have_the_types_that_ptxas_gives_them(expressi
     [
         (".f64 x = 0.1 + 0.2", "343333333333d33f"),
         (".f64 x = 0d3FF0000000000000 * 3.0", "0000000000000840"),
-        (".f64 x = 0f3F800000", "0000803f00000000"),  # 0f initializes f64 with its 32 bits, not its value
+        (".f64 x = 0f3F800000", "0000803f00000000"),  # a 0f literal initializes f64 with its 32 bits, not its value
         (".f32 x[2] = {0d3FF0000000000000, 1.5 / 2.0}", "0000803f0000403f"),
         (".b32 x[2] = {1.5, 0f3F800000}", "0000c03f0000803f"),
         (".b64 x = -1.5", "000000000000f8bf"),

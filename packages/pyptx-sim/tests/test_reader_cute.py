@@ -15,7 +15,7 @@ from pyptx_sim import Memory, Uninitialized, WithDescriptor, run
 from pyptx_sim.errors import LaunchError
 from pyptx_sim.readers import from_cute
 
-# One row per CTA: y = x · f + n.
+# Kernel: each CTA computes one row of y = x · f + n.
 PTX = """
 .version 8.0
 .target sm_90a

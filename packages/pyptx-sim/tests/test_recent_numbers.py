@@ -56,7 +56,7 @@ def test_what_is_taken_is_forgotten(counted):
 
 def test_no_array_is_taken_for_one_that_is_gone(counted):
     recent, _ = counted
-    for seed in range(5 * MOST):  # new arrays, which may reuse the address of an earlier one
+    for seed in range(5 * MOST):  # new arrays, which may reuse the address of a freed array
         arrays = registers(seed)
         np.testing.assert_array_equal(recent(arrays), np.add.reduce(arrays))
 

@@ -34,7 +34,7 @@ def test_stores_of_one_value_are_no_race(body: str, block: int, seed: int) -> No
     assert execute(body, np.zeros(96, np.uint32), block=block, seed=seed).clean
 
 
-# Lanes 0 to 7 supply the row addresses; each address occurs twice. %r2 holds the fragments.
+# Lanes 0 to 7 supply the row addresses of stmatrix; each address occurs twice. %r2 holds the lane's matrix fragment.
 MATRIX = """
 mov.u32 %r3, s; and.b32 %r4, %r0, 3; shl.b32 %r4, %r4, 4; add.u32 %r3, %r3, %r4;
 stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r3], {%r2};

@@ -127,7 +127,7 @@ def test_ends_that_do_not_exist_are_left_out(left: int, right: int) -> None:
 def test_ends_are_misused(left: int, right: int, first: int, last: int, at: str, rule: str) -> None:
     x, out = np.arange(1, 33, dtype=np.uint32), np.zeros(32, np.uint32)
     body = ENDS.format(at=at, left=left, right=right, first=first, last=last)
-    if rule != "uninitialized-memory":  # the copy never completes
+    if rule != "uninitialized-memory":  # the copy never completes: remove the wait
         body = body[: body.index("WAIT:")]
     assert rule in rules(body, out, x, **TWO)
 

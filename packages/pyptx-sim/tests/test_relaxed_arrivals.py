@@ -25,8 +25,8 @@ SYNC = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;"
 SCOPES = {"cta": 0, "cluster": 1, "gpu": 2}
 WIDTHS = {0: "cta", 1: "cluster"}
 
-# Thread 0 of the last CTA (%p0) sends to thread 32 of the first CTA (%p1).
-# In the first CTA, %r5 is the address of the mbarrier and %r6 that of the value.
+# Thread 0 of the last CTA (%p0) sends a value to thread 32 of the first CTA (%p1).
+# %r5 and %r6 are the addresses of the mbarrier and of the value in the first CTA's shared memory.
 HEAD = f"""
 mov.u32 %r1, %cluster_ctarank;
 mov.u32 %r2, %cluster_nctarank;

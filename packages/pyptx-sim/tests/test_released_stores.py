@@ -11,7 +11,7 @@ from .ptx_text import module
 
 pytestmark = pytest.mark.hopper
 
-# CTA 0 writes a word and then a flag. CTA 1 polls the flag, reads the word and stores it to `seen`.
+# CTA 0 writes a word and then a flag. CTA 1 polls the flag, reads the word and stores it to the array `seen`.
 MESSAGE = """
 ld.param.u64 %rd2, [seen];
 mov.u32 %r1, %ctaid.x;

@@ -171,7 +171,7 @@ def test_outputs_that_share_memory_or_are_not_aligned_are_errors() -> None:
 
 
 def test_what_numpy_has_allocated_is_as_aligned_as_on_a_device_and_views_lie_where_they_do_there() -> None:
-    rooms = [np.zeros(size, np.uint32) for size in (3, 64, 5000, 1 << 20)]  # NumPy aligns each array differently
+    rooms = [np.zeros(size, np.uint32) for size in (3, 64, 5000, 1 << 20)]  # NumPy's own allocations vary in alignment
     assert [argument_of(room).address % 256 for room in rooms] == [0] * 4
     assert [argument_of(room.reshape(1, -1)[:, 2:]).address % 256 for room in rooms] == [8] * 4
     foreign = np.frombuffer(bytearray(64), np.uint32, offset=4)

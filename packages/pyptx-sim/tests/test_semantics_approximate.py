@@ -51,7 +51,7 @@ def relative(actual, exact):
     return np.abs(actual - exact) / np.abs(exact)
 
 
-# Cases: instruction, inputs, exact function in float64, greatest error, and its kind (ulp, relative or absolute).
+# Cases: instruction, inputs, exact function in float64, error bound, and its kind (ulp, relative or absolute).
 BOUNDS = [
     ("rcp.approx.f32", magnitudes(-126, 126), lambda x: 1 / x, 1.0, "ulp"),
     ("rcp.approx.f32", magnitudes(-127.9, 127.9), lambda x: 1 / x, 1.0, "ulp"),
@@ -103,7 +103,7 @@ def test_div_approx_by_a_huge_divisor_gives_zero_or_nan():
     assert ref.run("div.approx.f32 %d, %a, %b;", [bits_of(1.0)], [bits_of(INF)])[0] == [0]
 
 
-# Instruction -> inputs and results of the manual's table of special values.
+# Instruction -> (input, result) pairs from the manual's tables of special values.
 SPECIAL = {
     "rcp.approx.f32": ((-INF, -0.0), (-0.0, -INF), (0.0, INF), (INF, 0.0), (NAN, NAN)),
     "rcp.approx.ftz.f32": ((-1e-40, -INF), (1e-40, INF), (2.0**127, 0.0), (-(2.0**127), -0.0)),
@@ -148,7 +148,7 @@ def test_special_values_are_those_of_the_manuals_table(opcode):
 def test_the_high_word_approximations_read_and_write_the_high_word_only(opcode):
     source = [bits & 0xFFFFFFFF00000000 for bits in ref.float_columns("f64", 1)[0]]
     plain = ref.run(f"{opcode} %d, %a;", source)[0]
-    # Only the high word counts: an infinity with a nonzero low word is a NaN, but has the result of an infinity.
+    # Only the upper 32 bits count: an infinity with a nonzero low word encodes a NaN, but has an infinity's result.
     assert ref.run(f"{opcode} %d, %a;", [bits | 0xDEADBEEF for bits in source])[0] == plain
     assert not any(bits & 0xFFFFFFFF for bits in plain)
     nans = {result for bits, result in zip(source, plain, strict=True) if ref.decode(bits, "f64") == "nan"}

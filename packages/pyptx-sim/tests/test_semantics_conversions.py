@@ -85,7 +85,7 @@ def test_a_float_is_rounded_once_to_another_format(opcode, source, target, mode)
         def reference(bits, sat=sat):
             value = ref.decode(bits, source)
             if value == "nan" and not sat and (source, target) == ("f64", "f32"):
-                return "nan"  # another test compares NaN payloads
+                return "nan"  # another test compares the payload of a NaN result
             return bits_or_nan(ref.saturate(value) if sat else value, target, mode)
 
         check_floats(text, reference, target, [column])
@@ -245,7 +245,7 @@ def test_an_integer_is_rounded_once_to_a_float(source, target):
 
 # --- eight, six and four bits --------------------------------------------------------------------
 
-# Name -> (exponent bits, mantissa bits, exponent bias, finite codes, NaN code or None). Manual: 5.2.3.
+# Format -> (exponent bits, mantissa bits, exponent bias, nonnegative finite codes, NaN code or None). Manual: 5.2.3.
 SMALL = {
     "e4m3": (4, 3, 7, 0x7F, 0x7F),
     "e5m2": (5, 2, 15, 0x7C, 0x7F),

@@ -269,7 +269,7 @@ def test_mixed_precision_converts_first(opcode, name, inputs, half, mode, sat):
 def extreme(name, kind, *, nan=False, magnitude=False, xorsign=False, ftz=False):
     sign = 1 << (ref.FORMATS[kind][0] - 1)
 
-    def key(bits):  # sort key: total order of numbers, with -0 less than +0
+    def key(bits):  # sort key of float bits: total order of numbers, with -0 less than +0
         return -(bits & ~sign) - 1 if bits & sign else bits
 
     def is_nan(bits):
@@ -418,7 +418,7 @@ def compared_columns(kind):
     return [*columns, [i % 3 == 0 for i in range(len(columns[0]))]]
 
 
-# Result of `set` for a true comparison, by destination type.
+# Destination type of the instruction `set` -> its result for a true comparison.
 SET_TARGETS = {
     "u16": 0xFFFF,
     "s16": -1,

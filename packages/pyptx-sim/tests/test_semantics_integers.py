@@ -169,7 +169,7 @@ def lop3(table):
     return look_up
 
 
-PRMT_MODES = {  # by the manual's definitions, not its table: bytes of {b, a} counted from 0 to 7
+PRMT_MODES = {  # prmt mode -> numbers (0 to 7) of the selected bytes of {b, a}; by the manual's text, not its table
     "f4e": lambda s: [s + i for i in range(4)],
     "b4e": lambda s: [(s - i) % 8 for i in range(4)],
     "rc8": lambda s: [s] * 4,

@@ -118,7 +118,7 @@ def dense_fragments(shape, types, layouts):
 def inputs(random, fragments, types):
     pairs = zip(fragments[1:], types[1:], strict=True)
     registers = [mma_reference.random_registers(random, fragment, element, WARPS) for fragment, element in pairs]
-    if types[3] == "s32":  # large accumulators, which overflow
+    if types[3] == "s32":  # s32 accumulators near the limits, so that sums overflow
         near = random.integers(-300, 300, registers[2].shape)
         registers[2] = np.where(near < 0, 0x7FFFFFFF + near, 0x80000000 + near).astype(np.uint32)
     return registers
@@ -249,7 +249,7 @@ def random_metadata(random, shape, element, selector):
     """Return the metadata of one warp, and the column of each stored element of each row."""
     kind = SPARSITY[mma_reference.WIDTHS[element]]
     fragment = metadata_fragment(shape, element)
-    words = random.integers(0, 1 << 32, 32, dtype=np.uint64)  # lanes that the sparsity selector omits hold random bits
+    words = random.integers(0, 1 << 32, 32, dtype=np.uint64)  # sparsity metadata: unselected lanes keep random bits
     lanes = len({fragment.lane_of(row, column) % 4 for row in range(16) for column in range(fragment.columns)})
     columns = {}
     for row in range(16):
@@ -298,9 +298,9 @@ def test_zeros_that_are_not_stored_meet_nothing():
     """Infinities of B at the zeros of sparse A do not produce NaN."""
     shape, types = "m16n8k16", ("f32", "f16", "f16", "f32")
     registers = [np.zeros((count, WARPS, 32), np.uint32) for count in (2, 2, 4)]
-    registers[0][:] = 0x3C003C00  # two f16 values of 1.0
-    registers[1][:] = 0x7C003C00  # ones in even rows of B, infinities in odd rows
-    words = np.full((1, WARPS, 32), 0x88888888, np.uint32)  # column indices 0 and 2 of four: the even columns
+    registers[0][:] = 0x3C003C00  # A: two f16 values of 1.0 in each register
+    registers[1][:] = 0x7C003C00  # B: ones in even rows, infinities in odd rows
+    words = np.full((1, WARPS, 32), 0x88888888, np.uint32)  # sparsity metadata: columns 0 and 2 of each 4
     text = spell(f"mma.sp.sync.aligned.{shape}.row.col.{'.'.join(types)}", (4, 2, 2, 4), ", %e, 0")
     assert all((register.view(np.float32) == 8).all() for register in compute(text, [*registers, words]))
 

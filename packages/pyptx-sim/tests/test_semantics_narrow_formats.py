@@ -46,7 +46,7 @@ def joined(lower, upper, bits):
 
 
 def doubles(bits, half):
-    with np.errstate(invalid="ignore"):  # signaling NaNs
+    with np.errstate(invalid="ignore"):  # NumPy warns about conversions of signaling NaNs
         return bits.view(HALVES[half]).astype(np.float64)
 
 
@@ -132,7 +132,7 @@ def test_every_bf16_becomes_fixed_point(relu):
     packed = joined(bits, bits[::-1], 16)
     actual = run(f"cvt.rn.satfinite{relu}.s2f6x2.bf16x2 %d, %a;", packed)
     np.testing.assert_array_equal(actual, joined(codes, codes[::-1], 8))
-    scales = np.full(len(bits), 0x857D, np.uint16)  # scale factors 2^6 (upper) and 2^-2 (lower)
+    scales = np.full(len(bits), 0x857D, np.uint16)  # ue8m0 scales: 2^6 in the upper byte, 2^-2 in the lower
     actual = run(f"cvt.rn.satfinite{relu}.scaled::n2::ue8m0.s2f6x2.bf16x2 %d, %a, %s;", packed, scales)
     lower, upper = fixed(values * 4, relu), fixed(values[::-1] / 64, relu)
     np.testing.assert_array_equal(actual, joined(lower, upper, 8))
@@ -148,7 +148,7 @@ def test_single_precision_becomes_fixed_point_rounded_to_even():
 
 
 def test_fixed_point_is_rounded_to_zero_where_the_instruction_says_so():
-    values = np.array([0.5, 0.0275, -0.0275, 3, -3], np.float32)  # in units of 1/64 (s2f6): 32, ±1.76, ±192
+    values = np.array([0.5, 0.0275, -0.0275, 3, -3], np.float32)  # in s2f6's unit of 1/64: 32, ±1.76, ±192
     codes = np.array([32, 1, -1, 127, -128], np.int8).view(np.uint8)
     actual = run("cvt.rz.satfinite.s2f6x2.f32 %d, %a, %b;", values, values)
     np.testing.assert_array_equal(actual, joined(codes, codes, 8))
@@ -179,7 +179,7 @@ def test_every_number_of_fixed_point_becomes_bf16_by_every_scale():
 
 # --- stochastic rounding ------------------------------------------------------------------------
 
-# By format: fraction bits, exponent of the least unit, and greatest value.
+# Format -> mantissa bits, exponent of the smallest positive number (a power of 2), and largest value.
 PRECISIONS = {
     "f16": (10, -24, 65504),
     "bf16": (7, -133, float(ml_dtypes.finfo(ml_dtypes.bfloat16).max)),

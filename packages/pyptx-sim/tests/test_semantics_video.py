@@ -74,7 +74,7 @@ def check_scalar(prefix, suffix, core, kinds, variant, seed):
     """Check a form against `core(a, b)` on the selected parts (bytes, half-words, words), then `last_stages`."""
     result_kind, a_kind, b_kind = kinds
     sat, op2, chosen, a_part, b_part = variant
-    third = bool(op2 or chosen) or seed % 2  # an unused third source is ignored
+    third = bool(op2 or chosen) or seed % 2  # odd seeds also pass an unused third source, which must be ignored
     opcode = f"{prefix}{'.sat' * sat}{suffix}{dotted(op2)}"
     text = f"{opcode} %d{dotted(chosen)}, %a{dotted(a_part)}, %b{dotted(b_part)}{', %c' * third};"
 

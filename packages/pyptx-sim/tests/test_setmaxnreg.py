@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.hopper
 
-LIMITED = ".maxntid 384, 1, 1 .minnctapersm 1"  # ptxas 13.0 gives 168 registers per thread
+LIMITED = ".maxntid 384, 1, 1 .minnctapersm 1"  # for this header, ptxas 13.0 allocates 168 registers per thread
 GROUPS = "shr.u32 %r2, %r1, 7;\nsetp.eq.u32 %p0, %r2, 0;\n"
 
 
@@ -103,7 +103,7 @@ def test_blocks_have_pools_of_their_own() -> None:
     [
         (LIMITED, 240, True),
         (LIMITED, 248, False),
-        (".maxntid 384, 1, 1 .minnctapersm 2", 104, True),  # 80 registers per thread at launch
+        (".maxntid 384, 1, 1 .minnctapersm 2", 104, True),  # header for 80 registers per thread
         (".maxntid 384, 1, 1 .minnctapersm 2", 112, False),
         (".maxnreg 96", 128, True),
         (".maxnreg 96", 136, False),
@@ -157,7 +157,7 @@ def test_what_is_not_defined_is_found(body: str, says: str) -> None:
     assert all(finding.help for finding in findings)
 
 
-NEVER = "bra PAST;\n" + INC.format(256) + "\nPAST:\n"  # code that never runs, but sets the register count at launch
+NEVER = "bra PAST;\n" + INC.format(256) + "\nPAST:\n"  # setmaxnreg that never runs but sets the registers at launch
 
 
 @pytest.mark.parametrize("count", [24, 160, 168, 176, 256])

@@ -87,7 +87,7 @@ def test_an_overflow_is_looked_up_in_parts_of_a_bounded_size(size: int, monkeypa
     parts = list(more.find_in_parts(asked))
     for found, wanted in zip(zip(*parts, strict=True), whole, strict=True):
         assert np.array_equal(np.concatenate(found), wanted)
-    most = np.bincount(at).max()  # largest number of added rows of one granule
+    most = np.bincount(at).max()  # largest number of overflow rows of one granule
     assert max(len(which) for which, _ in parts) < size + most
 
 

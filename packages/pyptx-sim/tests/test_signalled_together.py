@@ -101,7 +101,7 @@ WAYS: dict[str, dict[str, object]] = {
     "halves of warps": {"ARRIVE": TO_ALL, "SHARE": 16, "COUNT": 64, "EACH": 64, "APART": 16},
     "whole warps": {"ARRIVE": TO_ALL, "SHARE": 32, "COUNT": 64, "EACH": 64, "APART": 32},
 }
-TOLD, UNTOLD = "%r1", "%r9"  # WHOSE: the reader's CTA, or the other CTA
+TOLD, UNTOLD = "%r1", "%r9"  # values of WHOSE: the reader's CTA, or the other CTA
 
 
 def findings(way: str, scope: str, whose: str) -> tuple[list[Finding], list[int]]:

@@ -18,7 +18,7 @@ from .ptx_text import BODY_LINE, execute, module
 if TYPE_CHECKING:
     from pathlib import Path
 
-# Warp 1 adds a word that warp 0 stores to a sum until the sum is 7. If it reads the old value 2, the loop never ends.
+# Warp 1 adds a word, stored by warp 0, to a sum until the sum is 7. If it reads the old value 2, the loop never ends.
 RACING = """
 .shared .b32 s[4];
 mov.u32 %r2, 0; setp.eq.u32 %p3, %r0, 0; @%p3 st.shared.u32 [s], 2;
@@ -51,7 +51,7 @@ def test_the_error_has_the_race_and_names_it(body: str, kind: type[SimulationErr
     assert errors
     for error in errors:
         assert type(error) is kind
-        if kind is StepLimitExceeded or error.findings:  # the racing store may execute after the trap
+        if kind is StepLimitExceeded or error.findings:  # no finding if the racing store follows the trap
             assert [finding.rule for finding in error.findings] == ["shared-race"]
             *_, title, named = str(error).splitlines()
             assert title == "1 earlier finding:"

@@ -70,7 +70,7 @@ def test_geometries_lie_as_arrays_do() -> None:
         assert (out == words).all()
 
 
-FAR = "add.s32 %r5, %r2, -4; add.s32 %r6, %r1, 1;\n"  # coordinates one texel to the left and one row down
+FAR = "add.s32 %r5, %r2, -4; add.s32 %r6, %r1, 1;\n"  # surface coordinates: one 4-byte texel to the left, one row down
 
 
 def test_what_lies_outside_is_clamped_zero_or_a_fault() -> None:

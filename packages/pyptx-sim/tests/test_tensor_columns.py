@@ -133,7 +133,7 @@ def test_columns_are_swizzled_and_filled_up() -> None:
     expected = column_of(array, plain, (0, -1, -1, 0), (0, 0))
     outside = np.isnan(rows)
     assert (rows[~outside] == expected[~outside]).all()
-    assert outside.sum() == 32 * (4 + 1 + 1 + 4)  # pixels above, to the left, and past the last image
+    assert outside.sum() == 32 * (4 + 1 + 1 + 4)  # 32 channels x pixels above, to the left, after the last image
     swizzled = found_column(array, replace(plain, swizzle="128B"), (0, -1, -1, 0), (0, 0))
     for number, line in enumerate(swizzled.view(np.uint32).reshape(16, 8, 4)):
         order = [piece ^ (number % 8) for piece in range(8)]
@@ -240,7 +240,7 @@ def test_a_box_of_an_interleaved_tensor_is_loaded(interleave: str, per_slice: in
     described = TensorMap("f16", array.shape, strides, box, (1,) * 4, swizzle, interleave)
     for corner in ((0, 0, 0, 0), (1, 2, -1, per_slice)):
         found = loaded(lying, described, corner, 2 * int(np.prod(box))).view(np.float16).reshape(box)
-        if swizzle == "32B":  # rows of two 16-byte pieces, swapped in lines 1, 3, … of 128 bytes
+        if swizzle == "32B":  # the 16-byte halves of a row are swapped in lines 1, 3, … of 128 bytes
             pieces = found.reshape(-1, 4, 2, 8)
             pieces[1::2] = pieces[1::2, :, ::-1].copy()
             found = pieces.reshape(box)
@@ -251,7 +251,7 @@ def test_a_box_of_an_interleaved_tensor_is_loaded(interleave: str, per_slice: in
 
 
 def test_a_box_inside_a_slice_is_a_finding() -> None:
-    array = np.zeros((2, 2, 3, 4, 8), np.float16)  # tensor of two slices of eight channels
+    array = np.zeros((2, 2, 3, 4, 8), np.float16)  # interleaved tensor: two slices of eight channels
     described = TensorMap("f16", (2, 3, 4, 16), (384, 64, 16, 2), (1, 1, 2, 8), (1,) * 4, "none", "16B")
     wrong = faults(STORED.format(mode="tile.", w=0).replace("{0,", "{4,"), array, described)
     assert wrong == [("tensor-map", "coordinate 0 is 4, must be a multiple of 8, the channels of a slice")]

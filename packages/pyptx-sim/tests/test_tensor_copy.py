@@ -107,7 +107,7 @@ def test_a_box_is_loaded(schedule: dict[str, Any], shape: tuple[int, ...], box: 
     assert found.tobytes() == expected.tobytes()
 
 
-# The element stride of the innermost dimension is 1, because the hardware ignores it.
+# The tested element strides of the innermost dimension are 1, because the hardware ignores that stride.
 @pytest.mark.parametrize("steps", [(1, 2, 1), (3, 1, 1), (2, 4, 1)])
 def test_element_strides_leave_elements_out(steps: tuple[int, int, int]) -> None:
     array = np.random.default_rng(0).standard_normal((9, 10, 24)).astype(np.float32)
@@ -158,7 +158,7 @@ def test_a_load_of_a_type_that_flushes_keeps_subnormal_elements() -> None:
     assert loaded(values, map_of(values, (1, 8), "f32.ftz"), (0, 0), 32).tobytes() == values.tobytes()
 
 
-# Swizzle tables of the manual: 16-byte piece at each position of a 128-byte row.
+# Swizzle -> for 128-byte rows 0, 1, …, the number of the 16-byte piece at each position. From the manual's tables.
 ROWS = {
     "none": ["01234567"],
     "32B": ["01234567", "10325476"],
@@ -207,7 +207,7 @@ def test_a_box_is_stored_inside_the_bounds(schedule: dict[str, Any], swizzle: st
     assert [str(finding) for finding in result.findings] == []
     tile = np.arange(64, dtype=np.float32).reshape(2, 8, 4) if swizzle == "32B" else None
     values = np.arange(64, dtype=np.float32).reshape(8, 8)
-    if tile is not None:  # rows of 32 bytes, with the 16-byte pieces swapped in lines 1, 3 of 128 bytes
+    if tile is not None:  # 32-byte rows, whose 16-byte halves are swapped in lines 1, 3, … of 128 bytes
         pieces = np.arange(64, dtype=np.float32).reshape(2, 8, 4)
         order = np.array([[int(piece) for piece in row] for row in ROWS["32B"]])
         values = np.stack([pieces[line][order[line]] for line in range(2)]).reshape(8, 8)

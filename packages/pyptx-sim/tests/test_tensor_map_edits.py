@@ -19,7 +19,7 @@ pytestmark = pytest.mark.hopper
 
 schedules = pytest.mark.parametrize("schedule", SCHEDULES[::3], ids=["in order", "late"])
 BEFORE = ".shared .align 1024 .b8 s[4096];\n.shared .align 128 .b8 edited[128];\n.shared .align 8 .b64 bar;"
-# `m` points to a tensor map of `x`, `y` is another array, `room` has space for two maps.
+# Parameters: `m` points to a tensor map of `x`, `y` is another array, `room` has space for two tensor maps.
 PARAMETERS = ".param .u64 out, .param .u64 m, .param .u64 y, .param .u64 room"
 HEAD = """
 ld.param.u64 %rd2, [m];
@@ -67,7 +67,7 @@ def arrays() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     return random.integers(1, 1 << 31, (8, 8), np.uint32), random.integers(1, 1 << 31, (12, 16), np.uint32)
 
 
-# All fields in which a tensor map of y differs from a tensor map of x; boxes are 6 x 4, with every other row.
+# Edits of all fields in which a tensor map of y (boxes of 6 x 4, every other row) differs from a tensor map of x.
 FIELDS = (
     edit("global_address", "%rd3", "b64"),
     edit("global_dim", "0, 16"),
@@ -133,7 +133,7 @@ def test_a_map_is_edited_in_shared_memory_and_brought_to_global_memory(schedule:
     assert found.tobytes() == expected.tobytes()
 
 
-# A warp stores zeros, and one of its threads sets every field: a tensor map of y, built on the device alone.
+# A tensor map of y, built on the device alone: a warp stores zeros, and one of its threads sets every field.
 ZEROS = (
     "shl.b32 %r10, %r0, 2;\nadd.u32 %r11, %r3, %r10;\n@%p5 st.shared.u32 [%r11], 0;\n@!%p5 bra DONE_EDITING;\n"
     "bar.warp.sync -1;\n{}bar.warp.sync -1;\n"
@@ -205,7 +205,7 @@ OTHER = "setp.eq.u32 %p6, %r0, 32;\n" + LOAD.replace("@%p0", "@%p6")
     [
         ("bar.sync 0;\n" + ACQUIRE, set()),
         (ACQUIRE + "bar.sync 0;\n", set()),
-        ("@%p0 " + ACQUIRE + "bar.sync 0;\n", set()),  # one thread acquires, then bar.sync
+        ("@%p0 " + ACQUIRE + "bar.sync 0;\n", set()),  # one thread acquires the tensor map, then bar.sync
         ("bar.sync 0;\n@%p0 " + ACQUIRE, {"missing-tensormap-fence"}),
         ("bar.sync 0;\n", {"missing-tensormap-fence"}),
     ],

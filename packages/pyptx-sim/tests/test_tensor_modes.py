@@ -98,7 +98,7 @@ def test_four_rows_are_scattered_inside_the_bounds(schedule: dict[str, Any]) -> 
     assert [str(finding) for finding in result.findings] == []
     expected = np.full((12, 20), -1, np.float32)
     values = np.arange(64, dtype=np.float32).reshape(4, 16)
-    for number, row in enumerate((7, 0, 11)):  # three rows; the fourth row is out of bounds
+    for number, row in enumerate((7, 0, 11)):  # destination rows inside the tensor; the fourth row is out of bounds
         expected[row, 8:20] = values[number, :12]
     assert (array == expected).all()
 
@@ -200,7 +200,7 @@ ONE = """
 @%p0 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytesGROUP
     [%r14], [%rd2, {0, %r15}], [%r12];
 """
-# Each CTA loads a box and signals the mbarrier of the even CTA of its pair, which waits for both boxes.
+# Each CTA loads a box and signals the mbarrier of the even CTA of its pair. The even CTA waits for both boxes.
 # Then each CTA stores its box.
 PAIR = """
 mov.b64 %rd2, m;

@@ -142,7 +142,7 @@ CASES: dict[str, Callable[..., Result]] = {
     "copies": copies,
     **{case.title: injected(case.title) for case in share(INJECTED, 6)},
 }
-TURNS = share(range(len(SCHEDULES)), 2, 1)  # indices of the schedules run by default: seed 1, and delayed completion
+TURNS = share(range(len(SCHEDULES)), 2, 1)  # default indices in SCHEDULES: of seed 1, and of delayed completion
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,7 +207,7 @@ def test_events_have_the_fields_that_the_format_asks_for(one: Recorded) -> None:
     for event in one.events(*FIELDS):
         for field, kind in (COMMON | FIELDS[event["ph"]]).items():
             assert type(event[field]) is kind
-        assert list(event)[:2] == ["ph", "ts"]  # Perfetto's tokenizer reads an event up to the time
+        assert list(event)[:2] == ["ph", "ts"]  # Perfetto's tokenizer reads an event's fields only up to `ts`
         assert last <= event["ts"] <= one.document["otherData"]["ticks"]
         last = event["ts"]
         assert event["pid"] in processes
@@ -395,7 +395,7 @@ def test_a_deadlock_is_written_and_says_what_never_came(schedule: dict[str, Any]
     assert sorted(endless) == names
     assert "tx-count 32" in endless[names[0]]["args"]["why"]
     assert "no arrivals since mbarrier.init" in endless[names[1]]["args"]["why"]
-    # The retries before the simulator gives up are part of the wait, and take no ticks.
+    # The polls before the simulator reports the deadlock are part of the span of the wait, and take no ticks.
     assert all(event["args"]["retries"] > 0 for event in endless.values())
     assert {event["ts"] + event["dur"] for event in endless.values()} == {document["otherData"]["ticks"]}
     assert document["otherData"]["ticks"] < 60
@@ -539,7 +539,7 @@ def test_a_drawing_stands_alone_and_holds_every_track(
         assert bottom <= height + 0.1
     text = (folder / "it.svg").read_text(encoding="utf-8")
     assert "href" not in text
-    assert text.count("http") == 1  # the XML namespace of SVG
+    assert text.count("http") == 1  # only the URL of the SVG namespace
 
 
 def test_a_drawing_has_a_bar_with_a_tooltip_for_every_span(

@@ -21,7 +21,7 @@ NEAR = {
 """Arguments whose results are within 4 ulp of float64 of the midpoint between two float32 numbers."""
 NAMES = [*NEAR, "tanh"]
 UNITS = 8 * 2.0**-52
-LARGE = 1e6  # above this x, tanh is 1, and exp exceeds the range of `decimal`
+LARGE = 1e6  # above this argument, tanh is 1, and exp exceeds the range of `decimal`
 
 
 def exact_of(name):
@@ -43,7 +43,7 @@ def test_a_library_that_is_off_by_some_units_gives_the_same_bits(name):
         wanted = getattr(transcendental, name)(x).view(np.uint32)
         for each in off:
             np.testing.assert_array_equal(correctly_rounded(each, exact_of(name))(x).view(np.uint32), wanted)
-        if name in NEAR:  # without `correctly_rounded`, results of the two math libraries differ
+        if name in NEAR:  # the two inexact libraries differ without `correctly_rounded`
             low, high = (each(x.astype(np.float64)).astype(np.float32) for each in off)
             assert (low != high)[0, : len(NEAR[name])].all()
 

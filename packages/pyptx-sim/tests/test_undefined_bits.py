@@ -16,7 +16,7 @@ from pyptx_sim.types import dtype_of
 from .ptx_text import BODY_LINE, execute, module
 from .semantics_reference import bind, form_of
 
-pytestmark = pytest.mark.scaled  # the semantics harness tests a third of the values by default
+pytestmark = pytest.mark.scaled  # `semantics_reference` tests a third of the values by default
 
 # --- a result bit is undefined if it changes with the undefined bits of the sources ------------------------------
 
@@ -99,7 +99,7 @@ SHARED = ".shared .align 16 .b8 s[1024];\nshl.b32 %r1, %r0, 2; mov.u32 %r2, s; a
 ODD = "and.b32 %r3, %r0, 1; setp.eq.u32 %p1, %r3, 1;\n"
 OUT = "st.global.u32 [%rd1], %r9;\n"
 
-# By source: code that leaves an undefined value in %r8. `DEAD` and `USED` contain uses of %r8.
+# Source of an undefined value -> code that leaves the value in %r8. `DEAD` and `USED` contain uses of %r8.
 SOURCES = {
     "a register": "",
     "shared memory": SHARED + "ld.shared.u32 %r8, [%r2];\n",

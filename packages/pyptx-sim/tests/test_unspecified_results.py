@@ -12,7 +12,7 @@ from pyptx_ir.isa.table import comparison, conversion, integer, logic, video
 from .ptx_text import BODY_LINE, execute
 
 # Instructions whose results are undefined for the inputs of the even lanes.
-# Sections 9.7.1.8 (div), 9.7.1.9 (rem), 9.7.1.17 (fns); the other sections of these chapters define every result.
+# Manual, 9.7.1.8 (div), 9.7.1.9 (rem), 9.7.1.17 (fns); the other sections of these chapters define every result.
 BY_ZERO = {
     f"{name}.{kind}": "an integer division by zero"
     for name in ("div", "rem")
@@ -139,4 +139,4 @@ def test_every_instruction_of_these_chapters_is_in_one_of_the_two_lists() -> Non
         "vmin",
         "vset",
         "vsub",
-    }  # instructions that share the semantics function of vadd
+    }  # opcodes that share the semantics function of vadd

@@ -8,7 +8,7 @@ import pytest
 import pyptx_sim
 from pyptx_sim.errors import ProgramError
 
-# Bits of an element, and instructions that write a component `{c}` from a number and read it as a number.
+# Element type -> bits; instructions that write vector component `{c}` from number `h`, and read it to number `t`.
 TYPES = {
     "b8": (8, "cvt.u8.u16 {c}, h;", "cvt.u32.u8 t, {c};"),
     "u8": (8, "cvt.u8.u16 {c}, h;", "cvt.u32.u8 t, {c};"),

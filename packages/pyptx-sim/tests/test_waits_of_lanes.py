@@ -12,7 +12,7 @@ from .ptx_text import execute
 SCHEDULES = [(seed, late) for seed in range(4) for late in (False, True)]
 PARAMETERS = ".param .u64 out, .param .u64 x"
 BEFORE = ".shared .align 128 .b8 s[1024];\n.shared .align 8 .b64 bar[2];"
-# Each lane has 16 bytes of s at %r1, of x at %rd2 and of out at %rd3; those of lane ^ 1 are at %r7, %rd5 and %rd6.
+# Each lane has 16 bytes of s at %r1, of x at %rd2, of out at %rd3; lane ^ 1 has its bytes at %r7, %rd5 and %rd6.
 HEAD = """
 ld.param.u64 %rd4, [x];
 mov.u32 %r2, s; mad.lo.u32 %r1, %r0, 16, %r2; mad.wide.u32 %rd2, %r0, 16, %rd4; mad.wide.u32 %rd3, %r0, 16, %rd0;
@@ -380,5 +380,5 @@ def test_lanes_run_apart_in_programs_with_copies() -> None:
         out, x = np.zeros(256, np.uint32), np.arange(256, dtype=np.uint32)
         assert execute(HEAD + body, out, x, parameters=PARAMETERS, before=BEFORE, seed=seed).findings == ()
         seen.append(out[:32].max())
-    assert min(seen) == 31  # all lanes execute an instruction before the next one
+    assert min(seen) == 31  # under some seed, all lanes execute each instruction before the next instruction
     assert max(seen) > 31

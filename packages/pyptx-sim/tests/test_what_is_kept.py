@@ -55,7 +55,7 @@ def test_programs_are_kept_up_to_so_many_instructions() -> None:
     kept = KeptPrograms(compiles, most=3 * size)
     for each in programs[:3]:
         kept(each, checked=True)
-    kept(programs[0], checked=True)  # program 0 is now the most recently used: program 1 is evicted first
+    kept(programs[0], checked=True)  # program 0 is now the cache's most recently used: program 1 is evicted first
     kept(programs[3], checked=True)
     assert kept.instructions == 3 * size
     assert len(compiled) == 4

@@ -74,7 +74,7 @@ def test_a_plain_kernel_in_a_loss_of_torch_func_needs_no_gradient_where_none_flo
     assert torch.equal(rows, (2 * w).expand(3, 32))
 
 
-@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor:UserWarning")  # torch emits the ignored warning
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor:UserWarning")  # torch, not pyptx, warns
 def test_compiled_autograd_reports_a_missing_gradient_too():
     x = torch.ones(32, requires_grad=True)
     compiler = torch.compile(backend="eager")
@@ -209,7 +209,7 @@ def test_torch_func_differentiates_and_batches():
 @pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
 def test_forward_and_backward_compile(backend):
     torch._dynamo.reset()
-    function = differentiable_kernel(*build_product(), save_for_backward=[0, 1])  # a kernel not traced by any call yet
+    function = differentiable_kernel(*build_product(), save_for_backward=[0, 1])  # a kernel that no call has traced
     compiled = torch.compile(lambda x, w: function(x * 2, w) + 1, fullgraph=True, backend=backend)
     x, w = pair()
     y = compiled(x, w)
@@ -253,7 +253,7 @@ def test_numbers_of_a_compiled_differentiable_kernel_may_change_from_call_to_cal
             assert torch.equal(y, slope * factor * x + (1 + slope))
             y.sum().backward()
             assert torch.equal(x.grad, torch.full((32,), slope * factor))
-    # torch compiles a graph for each slope, and for each factor if torch specializes on float arguments of operators.
+    # torch compiles a graph per slope, and per factor where torch specializes on float arguments of operators.
     assert counter.frame_count <= (3 if backend == "eager" else 5)
 
 

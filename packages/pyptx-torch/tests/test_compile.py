@@ -144,7 +144,7 @@ def test_another_size_compiles_once_more_and_then_never():
     compiled = torch.compile(lambda x: double(x) + 1, fullgraph=True, backend=counter)
     for blocks in (1, 2, 3, 7):
         assert torch.equal(compiled(numbers(32 * blocks)), 2 * numbers(32 * blocks) + 1)
-    assert counter.frame_count == 2  # graph 1 for the first size, graph 2 for any size
+    assert counter.frame_count == 2  # compiled graphs: one for the first size, one for any size
     counter = CompileCounter()
     compiled = torch.compile(lambda x: double(x) + 1, fullgraph=True, backend=counter, dynamic=True)
     for blocks in (1, 2, 3, 7):
@@ -185,7 +185,7 @@ def test_template_values_that_are_arguments_compile_once_for_each_value(dynamic)
     for times in (2, 3, 2, 3, 4, 2):
         for alpha in (2.0, 3.0, 0.5):
             assert torch.equal(compiled(x, times, alpha), x * alpha**times)
-    assert counter.frame_count <= 3 + 1  # + 1: torch compiles a number first as a constant, then as a symbol
+    assert counter.frame_count <= 3 + 1  # + 1: torch treats a number as a constant first, then as a symbol
 
 
 def test_a_template_value_may_be_computed_from_a_size():

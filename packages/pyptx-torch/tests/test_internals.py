@@ -38,7 +38,7 @@ def test_each_guard_answers_yes_for_what_it_is_about():
         seen.append(answers())
     torch.vmap(lambda x: seen.append(answers()) or x)(torch.ones(2))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # torch.jit.trace is deprecated
+        warnings.simplefilter("ignore", DeprecationWarning)  # torch deprecates torch.jit.trace
         torch.jit.trace(lambda x: seen.append(answers()) or x + 1, torch.ones(2), check_trace=False)
     with torch.autograd.profiler.profile(use_cpu=True):
         seen.append(answers())
@@ -93,7 +93,7 @@ def test_where_torch_lacks_a_function_that_allocates_python_allocates(monkeypatc
 
 
 def test_an_allocation_that_is_not_what_was_asked_for_is_not_used(monkeypatch):
-    monkeypatch.setattr(native, "_codes", lambda tensor, offset: (7, 0, -1))  # 7 is the dtype code of float64
+    monkeypatch.setattr(native, "_codes", lambda tensor, offset: (7, 0, -1))  # 7: torch's code of dtype float64
     assert native.native.__wrapped__().empty == 0
 
 

@@ -64,7 +64,7 @@ def test_equal_keywords_have_equal_texts_and_readable_ones():
 
 def test_a_value_of_another_process_is_an_error():
     with pytest.raises(KeywordError, match="another process"):
-        literals.Literals("kernel").read("f=kept(0)")  # keyword text as earlier releases wrote it
+        literals.Literals("kernel").read("f=kept(0)")  # keyword text of an operator call, as earlier releases wrote it
     kept = literals.Literals("kernel")
     kept.spell({"f": object()})
     with pytest.raises(KeywordError, match="another process"):

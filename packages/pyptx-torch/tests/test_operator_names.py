@@ -251,7 +251,7 @@ def test_a_program_without_a_fingerprint_names_the_operator_that_it_lacks_and_ru
     """
     assert run(tmp_path, loaded.format("name='fused_0123abcd'")).splitlines() == ["8.0", "8.0", "4.0"]
     exported, traced, help = run(tmp_path, loaded.format("")).splitlines()
-    assert exported == "RuntimeError False"  # torch's error, not pyptx's: a warning names the operator
+    assert exported == "RuntimeError False"  # torch raised the error; only a warning names the operator
     assert traced == "RuntimeError True"
     assert "pyptx_torch.register(kernel, name='fused_0123abcd')" in help
 

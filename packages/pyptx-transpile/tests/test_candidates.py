@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pyptx_transpile.body_printer import BodyPrinter
     from pyptx_transpile.plan import Slot
 
-BODY, OTHER = 10, 100  # indices of the first statements of two loop bodies
+BODY, OTHER = 10, 100  # index of the first statement of each of two loop bodies
 
 
 def nothing(_printer: BodyPrinter, _slots: tuple[Slot, ...]) -> None:

@@ -43,7 +43,7 @@ def test_an_input_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixtu
     source, link = tmp_path / "k.py", tmp_path / "link.py"
     source.write_text(SOURCE)
     link.symlink_to(source)
-    for output in (source, link, tmp_path):  # output folder tmp_path: k.py would be overwritten
+    for output in (source, link, tmp_path):  # in folder tmp_path, the output would overwrite its source k.py
         assert run([str(source), "-o", str(output)]) == 2
         assert "is an input and would be overwritten" in capsys.readouterr().err
     assert source.read_text() == SOURCE

@@ -42,7 +42,7 @@ def test_declared_registers_take_no_memory(vector: str) -> None:
         f"{HEAD}\t.reg {vector}.b32 %q<1000000000>;\n\t{{\n\t.reg .b32 %q7, %p<99000000>;\n\tmov.b32 %q7, %p5;\n\t}}\n"
     )
     text += f"\tmov.b32 %r1, {used};\n\tret;\n}}\n"
-    transpile(text.replace("000000", ""), RULES)  # a first run fills the caches
+    transpile(text.replace("000000", ""), RULES)  # the first transpilation fills caches, which are not measured
     tracemalloc.start()
     try:
         assert transpile(text, RULES).text

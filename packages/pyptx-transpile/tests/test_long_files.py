@@ -26,7 +26,7 @@ WRONG = {"mul.lo.s32": 3_000, "shl.b32": LINES - 500}
 """Opcodes that this test's deliberately wrong rules rewrite, with their line numbers in the function body."""
 MB = 100
 """Peak memory limit. Transpiling 660 kB of PTX takes 65 MB; 250 MB if CPython compiles the function as a whole."""
-STATUS = "print(open('/proc/self/status').read())"  # `ru_maxrss` starts at the parent's value
+STATUS = "print(open('/proc/self/status').read())"  # `ru_maxrss` would start at the peak memory of the parent
 
 
 def long_text(lines: int) -> str:

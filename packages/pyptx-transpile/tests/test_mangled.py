@@ -19,7 +19,7 @@ NAMES = {
     "_Z3addI1AILi3EEEvT_": ("add", "void add<A<3> >(A<3>)"),
     "_ZN3BoxC1Ev": ("Box", "Box::Box()"),
     "_ZNK3BoxclIfEET_S1_": ("operator", "float Box::operator()<float>(float) const"),
-    "_ZN3BoxD1Ev": ("_ZN3BoxD1Ev", "Box::~Box()"),  # `~Box` is not an identifier
+    "_ZN3BoxD1Ev": ("_ZN3BoxD1Ev", "Box::~Box()"),  # a destructor: `~Box` is not an identifier
     "_ZGVZ1fvE1x": ("x", "guard variable for f()::x"),
     "_Z1fPf_param_0": ("_Z1fPf_param_0", None),
     "f": ("f", None),

@@ -63,7 +63,7 @@ def test_rewrites_nest_no_deeper_than_python_does(body: Body) -> None:
     plan = RewritePlan(body, frozenset())
     start, end = body.start, body.end
     accepted = [plan.accept(rewrite(start + n, end - n, (start + n + 1, end - n - 1))) for n in range(LENGTH // 2)]
-    assert accepted == [n < DEEPEST - 1 for n in range(LENGTH // 2)]  # DEEPEST - 1: the Python function body is a block
+    assert accepted == [n < DEEPEST - 1 for n in range(LENGTH // 2)]  # DEEPEST - 1: the function is itself a block
     inside_out = RewritePlan(body, frozenset())
     for n in reversed(range(LENGTH // 2)):
         inside_out.accept(rewrite(start + n, end - n, (start + n + 1, end - n - 1)))
@@ -86,7 +86,7 @@ def test_rewrites_inside_of_turns_stay_where_all_turns_have_them(body: Body) -> 
     plan.settle()
     assert list(plan.rewrites()) == [loop, *common, outside]
     assert plan.in_turn(start + 3)
-    assert not plan.in_turn(start)  # a rewrite itself prints the statement at `start`
+    assert not plan.in_turn(start)  # the statement at `start` is outside iterations
     assert not plan.in_turn(start + 20)
 
 
@@ -113,7 +113,7 @@ def test_rewrites_are_alike_only_with_all_that_is_inside_of_them(body: Body) -> 
     plan, start = RewritePlan(body, frozenset()), body.start
     loop = turns(start, 10, 2)
     blocks = [Rewrite("block", at, at + 8, nothing, ((at + 1, at + 7),)) for at in (start, start + 10)]
-    inside = rewrite(start + 2, start + 4)  # a rewrite in only the first of the two `blocks`
+    inside = rewrite(start + 2, start + 4)  # a rewrite in the first block, without a counterpart in the second
     assert all(plan.accept(each) for each in (loop, *blocks, inside))
     plan.settle()
     assert list(plan.rewrites()) == [loop]

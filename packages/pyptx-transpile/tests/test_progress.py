@@ -64,7 +64,7 @@ def seen(folder: Path, lines: int, *, library: bool, terminal: bool) -> str:
     command = [sys.executable, "-c", COMMAND, "long.ptx", "--no-verify", "-o", "long.py"]
     paths = os.pathsep.join([str(folder), *sys.path])
     subprocess.run(command, cwd=folder, env={**os.environ, "PYTHONPATH": paths}, stderr=theirs, check=True)
-    os.write(theirs, b".")  # one byte, so that os.read does not block
+    os.write(theirs, b".")  # write one byte, because os.read would block on an empty pipe
     found = os.read(ours, 1 << 16)
     os.close(ours)
     os.close(theirs)

@@ -25,7 +25,7 @@ def module(body: str) -> str:
     return f"{HEAD}{REGISTERS}\t{body}\n\tret;\n}}\n"
 
 
-NAMINGS = (NAMES, SPECIAL, FORM, LABEL)  # rules that name registers or labels, and rewrite no statements
+NAMINGS = (NAMES, SPECIAL, FORM, LABEL)  # rules that only name registers or labels and rewrite no statements
 
 
 @pytest.mark.parametrize("rule", [rule for rule in RULES if rule not in NAMINGS], ids=lambda rule: rule.name)

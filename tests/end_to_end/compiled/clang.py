@@ -120,7 +120,8 @@ def atomics() -> Problem:
         1: np.array([1.5, 3.5], F4),
         2: np.array([79, 77, 1], np.uint64),
     }
-    return Problem((a, f, w), expected, block=1, found=frozenset({"inactive-lane"}))  # the CTA's only thread shuffles
+    # The CTA has a single thread, so its shuffles name inactive lanes.
+    return Problem((a, f, w), expected, block=1, found=frozenset({"inactive-lane"}))
 
 
 def assembly(first: int) -> Problem:

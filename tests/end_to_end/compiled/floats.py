@@ -91,7 +91,7 @@ def binary_functions() -> Problem:
         whole_part.append(abs(r))
         r += part
         exact.append(r + whole + math.sin(math.pi * r) * math.cos(math.pi * r))
-    # Errors grow with |r|, and sin(πr)·cos(πr) has slope π: an error of r's fraction may count up to eight times.
+    # Errors grow with |r|. sin(πr)·cos(πr) has slope π, so an error of r's fraction may count up to eight times.
     bound = 64 * EPS4 * np.array(whole_part)
     return Problem((x, y), {0: Near(np.array(exact), 0, bound, fast=math.inf)}, block=64)
 

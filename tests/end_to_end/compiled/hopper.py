@@ -13,7 +13,7 @@ from pyptx_sim import WithDescriptor
 from .problem import F8, Array, Problem, Row, draws
 
 BF16 = ml_dtypes.bfloat16
-# Bytes of 3 pipeline stages of A and B, of C, and of 2 mbarriers per stage.
+# Shared memory, in bytes: 3 pipeline stages of A and B, a tile of C, and 2 mbarriers per stage.
 SHARED_BYTES = 3 * (128 + 256) * 64 * 2 + 128 * 256 * 2 + 2 * 3 * 8
 
 

@@ -173,7 +173,7 @@ def predicates() -> Problem:
     x = np.array([4, 9, 5, 0x40000000, -300, 0x12345678, 0], np.int32)
     mask = 0xFFFFFFFF
     x4, x5 = -300 & mask, 0x12345678
-    r = (x4 | 0x5A5A) & mask  # lop3: bitwise majority of x[4], 0x5A5A and all ones (by set.ge)
+    r = (x4 | 0x5A5A) & mask  # lop3: bitwise majority of x[4], 0x5A5A and all ones (the result of set.ge)
     field = r >> 4 & 0xFF
     r = (field - 256 if field > 127 else field) & mask
     r = x5 & ~0xFF00 | (r & 0xFF) << 8

@@ -43,7 +43,7 @@ def begin() -> None:
     cute.make_rmem_tensor = cute.make_fragment
 
 
-_lowered: list[str] = []  # lowered MLIR modules as text; our exception cannot pass them: the package replaces it
+_lowered: list[str] = []  # text of lowered MLIR modules, which our exception cannot contain: the package replaces it
 
 
 class _OfADevice:

@@ -18,7 +18,7 @@ from modules import write
 if TYPE_CHECKING:
     from cases import Case
 
-OF_ANOTHER = {"gluon": "triton"}  # languages compiled by another language's compiler
+OF_ANOTHER = {"gluon": "triton"}  # language whose sources the compiler of another language compiles
 
 
 def emitted(compiler: Any, case: Case, target: str, folder: Path) -> None:

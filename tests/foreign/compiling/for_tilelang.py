@@ -16,7 +16,7 @@ from tvm.target import Target
 if TYPE_CHECKING:
     from cases import Array, Case
 
-SWIZZLES = ("none", "32B", "64B", "128B")  # in the order of the enum CUtensorMapSwizzle
+SWIZZLES = ("none", "32B", "64B", "128B")  # swizzle modes of tensor maps, in the order of the enum CUtensorMapSwizzle
 HEADERS = Path(tilelang.__file__).parent
 OPTIONS = ("-ptx", "-std=c++20", "-w", "-DENABLE_BF16", f"-I{HEADERS / 'src'}",
            f"-I{HEADERS / '3rdparty' / 'cutlass' / 'include'}")  # fmt: skip

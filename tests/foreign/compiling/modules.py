@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-# PTX's names of the element types of tensor maps.
+# By dtype name of an array with a tensor map: the element type's PTX name.
 OF_MAPS = {
     "float32": "f32", "float16": "f16", "bfloat16": "bf16", "float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2",
     "int32": "s32", "int8": "u8", "uint8": "u8",

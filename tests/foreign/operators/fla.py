@@ -21,7 +21,7 @@ from .rows import Operator
 # Sizes: batch, steps, heads, key width, value width. A chunk has 64 steps; the last size is odd and below a chunk.
 CHUNKS = ((1, 80, 1, 32, 32), (1, 64, 2, 16, 48), (1, 17, 1, 15, 15))
 STEPS = ((1, 8, 2, 32, 32), (1, 9, 1, 48, 20), (1, 5, 1, 7, 7))
-TF32 = 2e-2  # tolerance: MMAs of chunks are in TF32
+TF32 = 2e-2  # error tolerance of kernels that process chunks with TF32 MMAs
 
 
 def normal(*shape):

@@ -26,7 +26,7 @@ from torch.nn import functional
 
 from .rows import Operator
 
-ROWS = ((4, 256), (3, 1000), (2, 7))  # rows and columns: a power of two, more than a CTA's threads, odd
+ROWS = ((4, 256), (3, 1000), (2, 7))  # matrix sizes; columns: a power of two, more than a CTA's threads, an odd number
 EPSILON = 1e-6
 
 

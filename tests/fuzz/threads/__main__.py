@@ -17,7 +17,7 @@ from .printing import ptx
 from .running import Failure, fails_alike, failure, schedules
 from .shrinking import shrunk
 
-SHRUNK = 5  # number of failures of a long run that are shrunk
+SHRUNK = 5  # number of failing programs of a long run that are reduced to shorter ones
 
 
 def parser() -> argparse.ArgumentParser:

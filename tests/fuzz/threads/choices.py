@@ -33,12 +33,12 @@ class Region:
     mask: Operand | None
     exact: bool
     depth: int = 0
-    whole: bool = True  # all threads of `warps` execute the body, except exited ones
+    whole: bool = True  # all threads of `warps` execute the body, except threads that have exited
     all_warps: bool = True
     loops: int = 0
-    leaving: bool = False  # the body is in a loop that single lanes may leave
+    leaving: bool = False  # single lanes may leave the loop that contains the body
     continued: bool = False  # some lanes have executed `continue`, so `mask` is not the loop's membermask
-    exits: bool = True  # the body may contain exits
+    exits: bool = True  # the body may contain exits of threads
     in_function: bool = False
 
 
@@ -61,10 +61,10 @@ class Choices:
         self.names = 0
         self.threads = chance.choice(SIZES)
         self.ctas = chance.choice((1, 1, 1, 2, 3)) if self.threads <= 64 else 1
-        self.exited = False  # threads of a CTA may have exited
-        self.left = chance.randint(1, 6)  # number of groups of statements still to generate
+        self.exited = False  # whether threads of the program may have exited
+        self.left = chance.randint(1, 6)  # number of groups of statements that are still to be generated
         self.flags = 0
-        self.last = False  # the program has a counter whose value identifies the last thread
+        self.last = False  # whether a counter of the program identifies the last thread that arrives
         self.barriers = list(range(16))
         chance.shuffle(self.barriers)
         self.mbarrier = chance.random() < 0.5

@@ -103,7 +103,7 @@ class _Generator(CtaStatements):
 
     def epilogue(self) -> Statements:
         """Return a CTA barrier, followed by loads of the reduction results in shared memory."""
-        if self.exited or self.chance.random() < 0.3:  # accesses of exited threads are not ordered before the loads
+        if self.exited or self.chance.random() < 0.3:  # accesses of exited threads are not ordered before these loads
             return []
         ops = [self.sync()]
         for at in self.chance.sample(range(len(UPDATES)), 3):

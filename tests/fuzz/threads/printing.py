@@ -8,7 +8,7 @@ from typing import Final
 from . import programs as ast
 
 HEAD: Final = ".version 8.5\n.target sm_90a\n.address_size 64"
-# Statements of several basic blocks, which cannot be predicated.
+# Statements printed with branches: an `if` that contains one is printed with branches too, not with guard predicates.
 BRANCHING: Final = (ast.If, ast.Loop, ast.Flow, ast.Await, ast.Poll)
 
 
@@ -31,7 +31,7 @@ class _Printer:
     predicates: int = 0
     temporaries: int = 0
     labels: int = 0
-    loops: list[tuple[str, str]] = field(default_factory=list)  # target labels of `continue` and `break`, per loop
+    loops: list[tuple[str, str]] = field(default_factory=list)  # of each loop: labels for `continue` and `break`
 
     def entry(self, program: ast.Program) -> str:
         shared = [f".shared .align 8 .b32 sh[{program.shared}];"] if program.shared else []

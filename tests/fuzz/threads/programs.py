@@ -18,11 +18,11 @@ Operand: TypeAlias = "str | int"
 
 VARIABLES: Final = tuple(f"v{number}" for number in range(6))
 SPECIALS: Final = ("tid", "lane", "warp", "cta", "gid")
-PARAMETERS: Final = ("a0", "a1", "a2")  # parameters of a function; a2 is the membermask of the calling lanes
+PARAMETERS: Final = ("a0", "a1", "a2")  # parameters of generated functions; a2 is the membermask of the calling lanes
 WARP: Final = 32
-LOCAL: Final = 4  # words of local memory of each thread
+LOCAL: Final = 4  # 32-bit words of local memory of each thread
 FULL: Final = 0xFFFFFFFF
-# Operations of `Let` with their PTX opcodes: of two operands, with a predicate as the result, of one operand.
+# PTX opcodes of `Let` operations: with two operands, with a predicate as the result, with one operand.
 BINARY: Final = {
     "add": "add.u32", "sub": "sub.u32", "mul": "mul.lo.u32", "and": "and.b32", "or": "or.b32", "xor": "xor.b32",
     "shl": "shl.b32", "shr": "shr.u32", "min": "min.u32", "max": "max.u32", "rem": "rem.u32",

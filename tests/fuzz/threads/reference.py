@@ -26,7 +26,7 @@ Value: TypeAlias = "int | None"
 Names: TypeAlias = "dict[str, Value]"
 Steps: TypeAlias = "Generator[_Wait, Value, str]"
 
-STEPS: Final = 100_000  # limit of executed statements; above it, a loop is taken to be endless
+STEPS: Final = 100_000  # maximum executed statements of a program; above it, a loop is taken to be endless
 
 OPERATIONS: Final[dict[str, Callable[[int, int], int]]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "and": operator.and_, "or": operator.or_,
@@ -63,7 +63,7 @@ class _Wait:
     statement: Any
     key: Any
     value: Value = 0
-    source: int = 0  # source lane of the shuffle
+    source: int = 0  # source lane of the shuffle at which the thread waits
 
 
 @dataclass(eq=False, slots=True)
@@ -116,7 +116,7 @@ class _Grid:
         self.barriers: dict[tuple[int, int], _Barrier] = {}
         self.mbarriers: dict[tuple[int, int], _MBarrier] = {}
         self.flags: dict[int, tuple[int, Clock]] = {}
-        self.released: dict[int, Clock] = {}  # release clock of each word of global memory, by .acq_rel atomics
+        self.released: dict[int, Clock] = {}  # by word of global memory: clock that .acq_rel atomics have released
         self.left = STEPS
         self.threads: list[_Thread] = []
         size = program.ctas * program.threads

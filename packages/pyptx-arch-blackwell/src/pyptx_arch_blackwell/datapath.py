@@ -19,7 +19,7 @@ LANES: Final = 128
 PARTITION: Final = 32
 """Number of lanes of a lane quarter: warp w of a warpgroup can access lanes 32w to 32w + 31."""
 
-_HALF = 16  # lanes of each lane quarter for a matrix that uses half of the lanes
+_HALF = 16  # number of lanes used in each 32-lane quarter if a matrix uses half of the 128 lanes
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,21 +47,21 @@ def accumulator(
     `sparse`: operand A is sparse; `stationary`: the MMA is weight-stationary (`.ws`). Raise ValueError for an
     unsupported M.
     """
-    if stationary and blocks == 1 and m in {32, 64}:  # layouts G and E: column ranges of D in successive lane ranges
+    if stationary and blocks == 1 and m in {32, 64}:  # manual's layouts G and E: lane range i holds column range i of D
         parts = LANES // m
         width = n // parts
         return tuple(Rectangle(0, 0, m, part * width, width, part * m) for part in range(parts))
     rows = m // blocks
-    if rows == LANES:  # layouts D and A of the manual: one lane per row
+    if rows == LANES:  # manual's layouts D and A: each lane holds one row of D
         return tuple(Rectangle(block, block * rows, rows, 0, n, 0) for block in range(blocks))
     if rows == LANES // 2 and not stationary:
-        if blocks == 1 or sparse:  # the manual's layouts F and C: 16 lanes of each lane quarter
+        if blocks == 1 or sparse:  # manual's layouts F and C: D uses 16 lanes of each lane quarter
             return tuple(
                 Rectangle(block, block * rows + part * _HALF, _HALF, 0, n, part * PARTITION)
                 for block in range(blocks)
                 for part in range(LANES // PARTITION)
             )
-        width = n // 2  # manual's layout B: columns N/2 on are in lanes 64-127
+        width = n // 2  # manual's layout B: columns N/2 to N - 1 of D are in lanes 64-127
         return tuple(
             Rectangle(block, block * rows, rows, part * width, width, part * rows)
             for block in range(blocks)

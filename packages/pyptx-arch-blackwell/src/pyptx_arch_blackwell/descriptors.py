@@ -332,7 +332,7 @@ _ZERO_COLUMNS = (
     Field("use_span", 48, 8, least=1),
     Field("shift", 56, 6),
 )
-_PARTS = {128: 1, 64: 2, 32: 4}  # number of sub-masks of a zero-column mask, by M
+_PARTS = {128: 1, 64: 2, 32: 4}  # number of sub-masks of a zero-column mask, by M of the MMA
 _MOST_SHIFT = {128: 32, 64: 32, 32: 16}
 
 

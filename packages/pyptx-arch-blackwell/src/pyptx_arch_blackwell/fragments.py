@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FRAGMENTS", "accumulator_fragment"]
 
-_CELL, _HALF = 32, 16  # bits of a tensor memory column in one lane, and of its half
+_CELL, _HALF = 32, 16  # number of bits of a tensor memory cell (one lane of one column), and of half a cell
 
 
 @cache

@@ -49,9 +49,8 @@ SCALE_SIZES: dict[str, tuple[str, ...]] = {
 _FINE = ("scale_vec::4X", "block16")
 _DEEP = 96
 _WS_ROWS = (32, 64, 128)
-# Bits of an element in shared memory, by kind. Manual: "Packing formats of elements". Kinds of 8-bit types store
-# narrower
-# elements in bytes (CUTLASS transposes 4- and 6-bit elements too).
+# Bits of an operand element in shared memory, by MMA kind. Manual: "Packing formats of elements". Kinds of 8-bit types
+# store 4- and 6-bit elements in bytes (CUTLASS transposes such elements too).
 _BITS = {"f16": 16, "tf32": 32, "f8f6f4": 8, "i8": 8, "mxf8f6f4": 8, "mxf4": 4, "mxf4nvf4": 4}
 
 

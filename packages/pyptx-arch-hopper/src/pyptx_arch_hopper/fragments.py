@@ -62,6 +62,6 @@ def _of_shape(shape: str, operand: str, element: str, stored: int) -> Fragment:
 
 FRAGMENTS: Final = (Fragments("wgmma", _dense), Fragments("wgmma.sp", _sparse))
 
-# Each thread stores its elements of a 16 x 8 accumulator as bytes: two columns of row g, and of row g + 8.
+# stmatrix.m16n8 stores bytes: each thread holds two columns of row g, and of row g + 8, of a 16 x 8 accumulator.
 _M16N8: Final = flipped(distributed("stmatrix m16n8 .b8", 16, 8, 8, _PAIR))
 MOVES: Final = (MatrixMove("m16n8", ("b8",), _M16N8, 8, transposed=True),)

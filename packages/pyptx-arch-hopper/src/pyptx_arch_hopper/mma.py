@@ -17,7 +17,7 @@ __all__ = ["Form", "find_form", "forms"]
 
 _ROWS = 64
 _THREADS = 128
-_PACKED = {"f16": 2}  # accumulator elements per 32-bit register, by type (others: 1)
+_PACKED = {"f16": 2}  # accumulator elements per 32-bit register of wgmma, by type of D (others: 1)
 
 
 @dataclass(frozen=True, slots=True)

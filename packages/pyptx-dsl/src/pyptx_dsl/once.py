@@ -24,7 +24,7 @@ class OncePerKey(Generic[Key, Value]):
         """Create an empty cache."""
         self._lock = threading.Lock()
         self._known: WeakValueDictionary[Key, Value] = WeakValueDictionary()
-        self._making: dict[Key, threading.Event] = {}  # key -> event set when its computation ends
+        self._making: dict[Key, threading.Event] = {}  # key -> event set when the computation of its value ends
 
     def get(self, key: Key, make: Callable[[], Value]) -> Value:
         """Return the stored value of `key`, or compute it with `make`; exceptions of `make` propagate."""

@@ -313,7 +313,7 @@ if TYPE_CHECKING:
 
     __all__ += _blackwell.__all__
     __all__ += _hopper.__all__
-else:  # hidden from type checkers, which accept any name of a module with `__getattr__`
+else:  # not for type checkers, which accept any name of a module with `__getattr__`
 
     def __getattr__(name: str) -> object:
         """Return an attribute of `ptx`: a function from its module, or a plugin's namespace, imported on first use."""

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 MARK: Final = "__tracebackhide__"
 
-# Standard modules with stack frames between user code and pyptx, as in `with ptx.if_(…)`, and no `__tracebackhide__`.
+# Standard modules without `__tracebackhide__` whose stack frames may be between user code and pyptx, as in `with
+# ptx.if_(…)`.
 _CONTEXTS: Final = "contextlib"
 _BETWEEN: Final = frozenset({_CONTEXTS, "functools"})
 

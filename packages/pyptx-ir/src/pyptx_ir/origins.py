@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 CHECKOUT: Final = "pyptx-checkout"
 """Distribution at the root of the repository: it has the extras of pyptx and no code."""
-_CORE: Final = "pyptx-ir"  # the distribution that contains this module
+_CORE: Final = "pyptx-ir"  # name of the distribution that contains the module `origins`
 
 
 def install_command(*choices: str) -> str:
@@ -43,7 +43,7 @@ def origin(found: Distribution) -> str:
     return str(record.get("url") or "a package index or a folder of wheels")
 
 
-@cache  # `pyptx check` may need the install command for thousands of instructions of one file
+@cache  # cached: `pyptx check` may name the install command in thousands of errors
 def _source() -> tuple[str, str, str] | None:
     """Return pyptx's pip requirement before and after the extras, and text that ends the command; None if unknown."""
     for name in (CHECKOUT, _CORE):

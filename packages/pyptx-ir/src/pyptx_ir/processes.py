@@ -73,7 +73,7 @@ def in_processes(
     thread = Thread(target=_hand_out, args=(partial(_interruptible, function), items, number, results, leaving))
     try:
         _start_tracker()
-        before = _mask("SIG_BLOCK", signal.SIGINT)  # new threads and processes inherit the signal mask
+        before = _mask("SIG_BLOCK", signal.SIGINT)  # new processes and threads inherit this mask
         try:
             thread.start()
         finally:

@@ -30,7 +30,7 @@ class _SignatureOfFields:
     def __get__(self, _: object, kind: Any) -> Signature | None:  # noqa: ANN401 - the function assigns its `__init__`
         if kind.__init__ is _first_init:
             _compile(kind)
-        return None  # without a `__signature__`, `inspect` uses the constructor's
+        return None  # `inspect.signature` then uses the signature of the constructor
 
 
 class Value:
@@ -106,7 +106,7 @@ def _first_init(self: Value, *arguments: object, **keywords: object) -> None:
 def _compile(kind: type) -> Any:  # noqa: ANN401 - the function assigns its `__init__`
     """Return the class that defines the constructor of `kind`, after compiling the constructor."""
     owner: Any = next(one for one in kind.__mro__ if "__init__" in vars(one))
-    if owner.__init__ is _first_init:  # unless another thread has compiled the constructor
+    if owner.__init__ is _first_init:  # false if another thread has compiled the constructor
         owner.__init__ = _constructor(owner)
     return owner
 

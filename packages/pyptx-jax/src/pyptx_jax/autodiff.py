@@ -42,7 +42,8 @@ def join(forward: Kernel, backward: Backward, keywords: Mapping[str, object]) ->
 
     def call(*arrays: object, **keywords: object) -> object:
         own = constants(forward.name, keywords)
-        specialized(forward, arguments_of(forward, arrays), own)  # errors of an invalid call, before jax traces it
+        # Raises the errors of an invalid call before jax traces the call.
+        specialized(forward, arguments_of(forward, arrays), own)
         if not any(map(is_traced, arrays)):
             return answer(programs.get(own), arrays)
         # Inside shard_map, the gradient of a replicated array is the sum of the devices' gradients. jax derives
@@ -71,7 +72,7 @@ def _function(pair: KernelPair, keywords: Mapping[str, object]) -> Callable[...,
         return pair.forward(*arrays, **keywords)
 
     def forwards(*arrays: jax.Array) -> tuple[object, tuple[Like, list[jax.Array]]]:
-        # `joined` instead of the forward kernel: a second derivative then raises the error of the backward kernel.
+        # Calls `joined`, not the forward kernel: a second derivative then raises the error of the backward kernel.
         result = joined(*arrays)
         results = _tuple(result)
         return result, (Like(_rows(arrays), _rows(results)), pair.saved(arrays, results))

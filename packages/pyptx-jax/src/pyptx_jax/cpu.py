@@ -37,7 +37,7 @@ def run_of(origin: Origin) -> Callable[[list[memoryview]], None]:
     runtime = simulator(special.entry)
     announce(special.entry, origin.place)
     inputs = len(special.inputs)
-    first = inputs + len(operands)  # index of the first output in `memory`
+    first = inputs + len(operands)  # index in `memory` of the kernel's first output
 
     def run(memory: list[memoryview]) -> None:
         numbers = {each.name: each.read(view) for each, view in zip(operands, memory[inputs:first], strict=True)}
@@ -73,7 +73,7 @@ def simulate(kernel: Launchable, arrays: Sequence[object], keywords: Mapping[str
 
 _ANNOUNCED: Final[
     dict[str | tuple[str, type[Warning], int], int]
-] = {}  # like a module's `__warningregistry__`: the warnings already shown
+] = {}  # simulator warnings already shown, like a module's `__warningregistry__`
 
 
 def announce(name: str, place: tuple[str, int] | None) -> None:

@@ -12,7 +12,7 @@ from pyptx_ir.plugins.rows import Diagnosis
 
 def check() -> tuple[Diagnosis, ...]:
     """Return the version and the devices of jax; imports jax and initializes its backend."""
-    api = cast("Any", jax)  # jax's annotations are partly unknown to strict type checkers
+    api = cast("Any", jax)  # typed Any: strict type checkers reject jax's incomplete annotations
     backend, count = str(api.default_backend()), int(api.device_count())
     seen = (
         f"found {count} GPU{'s' * (count != 1)}"

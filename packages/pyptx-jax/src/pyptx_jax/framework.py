@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-# Type Any, because strict type checkers reject jax's incomplete annotations.
+# jax modules typed Any, because strict type checkers reject jax's incomplete annotations.
 _JAX: Final[Any] = jax
 _BACKEND: Final[Any] = backend
 
 
 def concrete_type() -> type[object]:
     """Return the type of concrete arrays; jax has no public name for it."""
-    with _JAX.ensure_compile_time_eval():  # zeros() is concrete even while jax traces
+    with _JAX.ensure_compile_time_eval():  # so that zeros() returns a concrete array even while jax traces
         return cast("type[object]", type(_JAX.numpy.zeros(())))
 
 
@@ -65,7 +65,7 @@ def is_plain(value: object) -> bool:
     return type(value) is np.ndarray and value.dtype in _PLAIN
 
 
-# No 64-bit dtypes: without jax_enable_x64 jax converts them to 32 bits. The slow path rejects 64-bit arrays instead.
+# The fast path excludes 64-bit dtypes: without jax_enable_x64 jax converts them to 32 bits. The slow path rejects them.
 _PLAIN: Final = frozenset(dtype(row.array) for row in ELEMENT_TYPES if has_dtype(row.array) and row.bits < 64)
 
 

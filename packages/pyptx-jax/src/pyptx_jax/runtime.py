@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from pyptx_dsl.kernels.differentiable import Backward
     from pyptx_dsl.kernels.kernel import Kernel
 
-PRIORITY: Final = 100  # above the simulator's priority: this runtime is asked first
+# Greater than the simulator's priority, so that pyptx offers a call with jax arrays to this runtime first.
+PRIORITY: Final = 100
 
 
 def claims(arguments: Sequence[object]) -> bool:

@@ -288,7 +288,7 @@ if TYPE_CHECKING:
             """Launch the matching plan and return its outputs, or return the result of `miss`."""
             ...
 
-        # Arguments of the launcher's constructor; the last two are the names of scalars and of fixed keywords.
+        # Arguments of a launcher's constructor; the last two are the names of scalar parameters and of fixed keywords.
         _references: tuple[Any, ...]
 
         def add(

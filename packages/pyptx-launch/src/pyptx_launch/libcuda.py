@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
     from types import ModuleType
 
-_RELAXED: Final = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
+_RELAXED: Final = 2  # driver API enum value CU_STREAM_CAPTURE_MODE_RELAXED
 
 
 def open_driver() -> None:
@@ -47,7 +47,7 @@ def call(function: str, *arguments: object, doing: str = "") -> tuple[object, ..
         result, *values = entry(*arguments)
     except RuntimeError as absent:  # cuda-bindings raises RuntimeError if libcuda lacks a symbol
         raise NotImplementedError(f"{function} is missing in this driver: {absent}") from None
-    except (KeyError, ValueError) as unknown:  # a CUresult newer than cuda-bindings
+    except (KeyError, ValueError) as unknown:  # a CUresult value that this release of cuda-bindings lacks
         result = _code_in(unknown)
         values = []
     if int(result):

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from pyptx_launch.cuda_core import ObjectCodeLike
 
 _LOG_BYTES: Final = 16384
-_JIT_LOGS: Final = (5, 6, 3, 4)  # CUjit_option: error log buffer and its size, info log buffer and its size
+# CUjit_option values: error log buffer and its size, info log buffer and its size.
+_JIT_LOGS: Final = (5, 6, 3, 4)
 _FATBIN_MAGIC: Final = 0xBA55ED50
 
 
@@ -49,7 +50,7 @@ class Module:
     its green contexts. Keep the plan for as long as the graph, or until such work is done.
     """
 
-    _library = 0  # 0: no library is loaded, or loading failed
+    _library = 0  # CUlibrary handle; 0 if no library is loaded, or loading failed
 
     def __init__(self, image: bytes) -> None:
         self.image: Final = image
@@ -57,13 +58,15 @@ class Module:
         self._logs: tuple[bytearray, bytearray] | None = None
         options, values = list[object](), list[object]()
         if self.kind == "ptx":
-            # The driver may compile PTX as late as at the first use of the library, so the log buffers must outlive
-            # this call.
+            # The driver may compile PTX as late as at the first use of the library, so the compiler's log buffers must
+            # outlive this call.
             self._logs = (bytearray(_LOG_BYTES), bytearray(_LOG_BYTES))
             options = [libcuda.constant("CUjit_option", option) for option in _JIT_LOGS]
             values = [each for log in self._logs for each in (log, _LOG_BYTES - 1)]
-        self.pools: Final = _shim.MapPools()  # device memory for the plans' tensor maps that kernels take by address
-        self._retire = RETIRED.add  # stored, because __del__ may run when modules have lost their globals
+        # Device memory for tensor maps of launch plans, for kernels that take a tensor map by address.
+        self.pools: Final = _shim.MapPools()
+        # An attribute, because __del__ may run at interpreter exit, when modules have lost their globals.
+        self._retire = RETIRED.add
         RETIRED.unload()
         self._library = self._load(options, values)
 
@@ -116,7 +119,8 @@ class Module:
             except NotImplementedError:
                 return None
             except DriverError as error:
-                if error.name == "CUDA_ERROR_INVALID_VALUE":  # the entry has no parameter of this index
+                # CUDA_ERROR_INVALID_VALUE: the kernel has no parameter of this index, so all parameters are found.
+                if error.name == "CUDA_ERROR_INVALID_VALUE":
                     return tuple(found)
                 if error.name == "CUDA_ERROR_NO_BINARY_FOR_GPU":
                     return None

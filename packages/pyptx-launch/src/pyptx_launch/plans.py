@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 Extents = tuple[int, int, int]
 
 _MAX_GRID: Final = (2**31 - 1, 65535, 65535)
-_MAX_PARAMETER_BYTES: Final = 32764  # kernel parameter limit since compute capability 7.0
-_CLUSTER_DIMENSION: Final = 4  # CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+_MAX_PARAMETER_BYTES: Final = 32764  # maximum bytes of all kernel parameters, since compute capability 7.0
+_CLUSTER_DIMENSION: Final = 4  # launch attribute number CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
 
 
 class EntryParameterLike(Protocol):
@@ -129,7 +129,7 @@ class Plan(_shim.Plan):
         check_shape(entry, grid, block, cluster, shared_bytes)
         rows = [row_of(parameter) for parameter in parameters]
         self.entry: Final = entry
-        self.module: Final = module  # this reference keeps the module's code loaded
+        self.module: Final = module  # keeps the module alive, so that the kernel's code stays loaded
         scalars = [each for each in parameters if isinstance(each, Scalar)]
         self.scalars: Final = tuple(each.name for each in scalars)
         self.optional: Final = frozenset(each.name for each in scalars if each.value is not None)
@@ -204,7 +204,7 @@ def _check_extents(entry: str, name: str, extents: tuple[int, ...]) -> None:
 def _check_parameters(entry: str, rows: Sequence[Row], wanted: Sequence[tuple[int, int]] | None) -> None:
     """Raise LaunchError if a plan's parameters differ from the entry's (`wanted`: None if the driver has no data)."""
     total = 0
-    for size in map(size_of, rows):  # same layout as in the native extension: each parameter is aligned to its size
+    for size in map(size_of, rows):  # the native extension's layout: each parameter is aligned to its size
         total = -(-total // size) * size + size
     if total > _MAX_PARAMETER_BYTES or len(rows) > _MAX_PARAMETER_BYTES // 8:
         raise LaunchError(f"{entry}: {len(rows)} parameters take {total} bytes; the limit is {_MAX_PARAMETER_BYTES}")

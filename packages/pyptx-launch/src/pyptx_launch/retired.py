@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 MANY: Final = 16
 """Number of retired libraries at which an event is recorded for the work submitted so far."""
 
-_DISABLE_TIMING: Final = 2  # CU_EVENT_DISABLE_TIMING
-_LEGACY_STREAM: Final = 1  # CU_STREAM_LEGACY
+_DISABLE_TIMING: Final = 2  # event flag CU_EVENT_DISABLE_TIMING
+_LEGACY_STREAM: Final = 1  # stream handle CU_STREAM_LEGACY
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,8 @@ class RetiredLibraries:
 
     def __init__(self, many: int = MANY) -> None:
         self.batches: tuple[Batch, ...] = ()
-        self._gathering = deque[Retired]()  # finalizers append to this deque without the lock: their thread may hold it
+        # Finalizers of modules append to this deque without taking the lock: a finalizer's thread may already hold it.
+        self._gathering = deque[Retired]()
         self._many = many
         self._guards: tuple[Callable[[], bool], ...] = ()
         self._lock = threading.Lock()
@@ -97,7 +98,7 @@ class RetiredLibraries:
 
     def _settle(self, contexts: Sequence[int], *, wait: bool) -> None:
         """Record events for libraries without one, or `wait` for all work; then unload libraries with finished work."""
-        # popleft() instead of iteration, which fails if another thread appends meanwhile.
+        # Empties the deque by popleft(): iteration fails if another thread appends a retired library meanwhile.
         retired = tuple([self._gathering.popleft() for _ in range(len(self._gathering))])
         try:
             events = () if wait else _recorded(contexts)
@@ -178,7 +179,7 @@ def _wait_for(contexts: Sequence[int]) -> None:
 def _complete(event: int) -> bool:
     try:
         libcuda.call("cuEventQuery", event)
-    except DriverError:  # CUDA_ERROR_NOT_READY, or the context is lost and its libraries cannot be unloaded
+    except DriverError:  # CUDA_ERROR_NOT_READY, or a lost context, whose libraries cannot be unloaded
         return False
     return True
 

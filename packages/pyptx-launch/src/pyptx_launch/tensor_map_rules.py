@@ -117,7 +117,7 @@ _PADDED_SWIZZLES: Final = {
     14: ("none", "128B", "128B_atom_32B"),
     15: ("none", "128B", "128B_atom_32B", "128B_atom_64B"),
 }
-# Minimum and maximum im2col corner offset, by rank: 16, 8 and 5 signed bits.
+# Minimum and maximum im2col corner offset, by rank of the tensor: signed numbers of 16, 8 and 5 bits.
 _CORNERS: Final = {3: (-(2**15), 2**15 - 1), 4: (-(2**7), 2**7 - 1), 5: (-(2**4), 2**4 - 1)}
 
 
@@ -291,7 +291,7 @@ def _corners(map_: MapView) -> str | None:
 def _area(map_: MapView) -> str | None:
     if map_.im2col is None:
         return None
-    spatial = map_.shape[-2:0:-1]  # the tensor's extents without channels and batch, outermost dimension first
+    spatial = map_.shape[-2:0:-1]  # the tensor's spatial extents (no channels, no batch), outermost dimension first
     extents = [n + up - low for n, low, up in zip(spatial, map_.im2col.lower, map_.im2col.upper, strict=True)]
     if all(extent > 0 for extent in extents):
         return None

@@ -108,7 +108,7 @@ class TensorMap:
         fill: str = "zeros",
     ) -> Self:
         """Return the tensor map of a contiguous tensor, with a box of adjacent elements."""
-        bits = TYPES[dtype].bits if dtype in TYPES else 8  # the constructor rejects an unknown type
+        bits = TYPES[dtype].bits if dtype in TYPES else 8  # 8 bits for an unknown dtype, which the constructor rejects
         strides = [max(1, bits // 8)]
         for step in range(1, len(shape)):
             strides.append(bits * shape[-1] // 8 if step == 1 else strides[-1] * shape[-step])
@@ -126,7 +126,7 @@ class TensorMap:
         return _shim.encode_map(arguments, address)
 
 
-# Fields of MapArguments in the native extension (tensor_map.h).
+# struct format of MapArguments in the native extension (tensor_map.h).
 _LAYOUT: Final = struct.Struct("@iI5Q5Q5I5I4iIi5i5iII")
 
 
@@ -134,7 +134,7 @@ def packed(map_: TensorMapLike) -> bytes:
     """Check a tensor map and return its fields as the native extension's arguments, innermost dimension first."""
     im2col = map_.im2col
     view = checked(map_)
-    # Corner offsets have the innermost dimension first, like the extents; CUTLASS uses this order (W, H, D) too.
+    # im2col corner offsets start with the innermost dimension, like the extents and like CUTLASS's order (W, H, D).
     corners = ((), ()) if im2col is None else (im2col.lower[::-1], im2col.upper[::-1])
     arrays = (view.shape, view.strides[1:], view.box, view.element_strides)
     return _LAYOUT.pack(

@@ -21,14 +21,14 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-END: Final = 0x7FFF_FFFF_F000  # end of the address space: device memory is below, registered host memory may be above
+END: Final = 0x7FFF_FFFF_F000  # end of the address space; device memory is below, registered host memory may be above
 RESERVED: Final = 64 << 20  # bytes at the start of memory for the running module's variables and heap
 NANOSECONDS: Final = 100_000  # nanoseconds of simulated time per simulator step
 STEPS: Final = 5_000_000  # simulated steps after which a kernel counts as endless
 NEWEST_PTX: Final = (9, 0)  # PTX version of CUDA 13.0, which the driver reports
 UNSUPPORTED_VERSION, LAUNCH_TIMEOUT, LAUNCH_FAILED, UNKNOWN = 222, 702, 719, 999
 INVALID_VALUE, INVALID_PTX, ILLEGAL_ADDRESS, MISALIGNED_ADDRESS, NOT_SUPPORTED = 1, 218, 700, 716, 801
-# CUtensorMapDataType as PTX types.
+# PTX type of each CUtensorMapDataType, in the order of its numbers.
 ELEMENTS: Final = (
     "u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f64", "bf16", "f32.ftz", "tf32", "tf32.ftz",
 )  # fmt: skip
@@ -49,7 +49,7 @@ LAUNCH = CFUNCTYPE(c_int, POINTER(Request))
 LOAD = CFUNCTYPE(c_int, c_void_p, c_size_t, POINTER(c_char), c_size_t)
 MAP = CFUNCTYPE(c_int, c_void_p, c_uint64, c_char_p, c_char_p)
 
-_texts: dict[str, str] = {}  # PTX texts, by the digest of the cubin assembled from each
+_texts: dict[str, str] = {}  # PTX text of each simulated cubin, by the cubin's digest
 
 
 def register(image: bytes, ptx: str) -> None:
@@ -123,7 +123,7 @@ class Simulator:
         asked = Launch(grid=grid, block=block, cluster=cluster, shared_bytes=request.shared)
         launch = configuration_of(program, asked)
         memories, heap = self._memories(program, request)
-        together = launch.ctas * launch.warps_per_cta <= RESIDENT_WARPS  # resident CTAs may wait for each other
+        together = launch.ctas * launch.warps_per_cta <= RESIDENT_WARPS  # CTAs may wait for each other if resident
         warps = RESIDENT_WARPS if together else WAVE_WARPS
         log = FindingLog(program.place, program.opcode, {}, {})
         machine = Machine(program, code, launch, memories, heap, log, checked=False, warps=warps)
@@ -308,4 +308,4 @@ def install(path: str) -> None:
     driver.null_driver_on_map(_callbacks[2])
 
 
-_callbacks: list[Any] = []  # ctypes callbacks, kept alive while the driver may call them
+_callbacks: list[Any] = []  # ctypes functions that the driver calls; this list keeps them alive

@@ -171,7 +171,7 @@ def _sent(job: _Job) -> bytes:
     modules, launch, options = job
     sent = (tuple(each if isinstance(each, str) else emit(each) for each in modules), launch, options)
     first = _Pickler(BytesIO(), {})
-    first.dump(sent)  # first, find the spans of all arrays, so that overlapping arrays also overlap in the worker
+    first.dump(sent)  # this pass finds the memory of all arrays, so that they overlap in the worker as here
     file = BytesIO()
     _Pickler(file, first.chunks()).dump(sent)
     return file.getvalue()

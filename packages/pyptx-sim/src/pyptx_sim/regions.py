@@ -91,7 +91,7 @@ class Placed:
                 )
         elif self._loaded is None:
             data[...] = now
-        else:  # other host threads may have changed the bytes between the elements
+        else:  # only changed values: other host threads may have written to the bytes between the elements
             changed = now != self._loaded
             data[changed] = now[changed]
             self._loaded = None

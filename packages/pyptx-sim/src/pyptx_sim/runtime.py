@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pyptx_sim.simulator import Checks
     from pyptx_sim.values import Argument
 
-PRIORITY: Final = -100  # lowest priority of all runtimes: a GPU runtime is preferred
+PRIORITY: Final = -100  # lower than the priorities of all other runtimes, so that a GPU runtime is preferred
 
 
 class _Options(TypedDict, total=False):
@@ -161,7 +161,8 @@ def _prepared(
     special = kernel.specialize([argument_of(argument) for argument in arguments], keywords)
     outputs = _outputs(kernel, special, arguments, out)
     rows = [row if out is None or allocated else None for row in special.outputs]
-    given, written = cast("Sequence[Array]", arguments), cast("Sequence[Array]", outputs)  # may be torch tensors
+    # arrays of the caller may be torch tensors
+    given, written = cast("Sequence[Array]", arguments), cast("Sequence[Array]", outputs)
     fresh = [Uninitialized(array, row) for array, row in zip(written, rows, strict=True)]
     values: Sequence[Argument] = fresh
     if 0 not in special.grid:

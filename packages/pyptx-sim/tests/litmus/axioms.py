@@ -263,7 +263,7 @@ def _executions(program: Program) -> Iterator[_Execution]:
             for read, write in source.items()
             if read in events.numbers and events.operations[read].updates
         )
-        if _cyclic(_relation(events.size, updates)):  # axiom "No Thin Air"
+        if _cyclic(_relation(events.size, updates)):  # PTX axiom "No Thin Air"
             continue
         observed = _observation(events, source)
         for fences in events.fence_orders():
@@ -339,9 +339,9 @@ def _is_allowed(events: _Events, source: Mapping[int, int], causality: Relation,
     )
     communication = _united(reads, coherence, before)
     return not (
-        any(row >> start & 1 for start, row in enumerate(_composed(communication, causality)))  # axiom "Causality"
+        any(row >> start & 1 for start, row in enumerate(_composed(communication, causality)))  # PTX axiom "Causality"
         or _splits_update(events, source, coherence)
-        # axiom "Sequential Consistency Per Location"
+        # PTX axiom "Sequential Consistency Per Location"
         or _cyclic(_united(events.order_in_places, _strong_part(events, communication)))
     )
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Memory: TypeAlias = Literal["global", "shared"]
 
-_STRIDE = 16  # words between consecutive memory locations, so that no two are adjacent
+_STRIDE = 16  # distance in words of the memory locations of a litmus test, so that no two are adjacent
 _HEAD = """\
 .version 8.5
 .target sm_90

@@ -42,10 +42,10 @@ HEARING: Final = (
     "atom.relaxed.S f; fence.sc.S",
     "red.relaxed.S f; fence.acq_rel.S",
 )
-# Thread separators of programs whose releasing and acquiring thread are in different warps, CTAs or clusters.
+# Thread separators of programs: the releasing and the acquiring thread are in different warps, CTAs or clusters.
 APART: Final = ("|", "||", "|||")
 
-# Shapes with release and acquire patterns, by their names in the literature.
+# Litmus tests with release and acquire patterns, by their names in the literature.
 LONG: Final = {
     "message passing": "st x; {release} || {acquire}; ld x",
     "write after message": "st x; {release} || {acquire}; st x",
@@ -58,7 +58,7 @@ LONG: Final = {
     "two releases, one acquire thread": "st x; {release} || st y; {release} || {acquire}; ld x; ld y",
     "one release, two acquire threads": "st x; {release} || {acquire}; ld x || {acquire}; ld x",
 }
-# Shapes without release and acquire patterns: `{w}` is the strength of all accesses, `{f}` a fence.
+# Litmus tests without release and acquire patterns: `{w}` is the strength of all accesses, `{f}` is a fence.
 SHORT: Final = (
     "st.{w} x; {f}; ld.{w} y || st.{w} y; {f}; ld.{w} x",
     "ld.{w} x; {f}; st.{w} y || ld.{w} y; {f}; st.{w} x",
@@ -87,7 +87,7 @@ OBSERVED: Final = (
     "st.relaxed.gpu x | st.relaxed.gpu x; ld x",
     "st.relaxed.gpu x || atom.relaxed.gpu x; ld x",
 )
-# CTA barriers, and accesses that they do not order.
+# Litmus tests of CTA barriers (`bar`), also with accesses that no barrier orders.
 BARRIERS: Final = (
     "st x; bar | bar; ld x",
     "st x | bar; ld x",
@@ -161,7 +161,7 @@ def random_shapes(count: int, seed: int, apart: tuple[str, ...] = APART) -> Iter
         yield text
 
 
-# Lanes of a warp, most of which release flags of their own; `{last}` is nothing or a release by the last lane.
+# Litmus tests of lanes of a warp, most of which release their own flags; `{last}`: nothing, or the last lane's release.
 LANES: Final = {
     "reads, released singly": "ld x; {tell} f , ld x; {tell} g , ld x{last} {apart} {hear}; st x",
     "x read as 1st, 2nd, 3rd": "ld x; {tell} f , ld y; ld x; {tell} g , ld y; ld y; ld x{last} {apart} {hear}; st x",

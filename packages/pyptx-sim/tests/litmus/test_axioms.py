@@ -7,7 +7,7 @@ import pytest
 from .axioms import Outcome, verdicts
 from .programs import program
 
-# Litmus tests by name: a program, forbidden results of its reads, and some allowed results.
+# Litmus test -> its program, forbidden combinations of the values that it reads, and some allowed combinations.
 MANUAL = {
     "causality: message passing": (
         "st x; fence.acq_rel.sys; st.relaxed.sys f || ld.relaxed.sys f; fence.acq_rel.sys; ld x",

@@ -70,7 +70,7 @@ def test_without_a_release_or_without_an_acquire_it_is_a_race(text: str) -> None
     assert {finding.rule for finding in found} == {"global-race"}
 
 
-# Thread 0 of each CTA adds the values of preceding CTAs (flag 1), back to a CTA whose prefix sum is complete (flag 2).
+# Look-back: thread 0 of each CTA adds sums of preceding CTAs (flag 1), up to a CTA with a full prefix sum (flag 2).
 LOOK_BACK = """
 setp.ne.u32 %p2, %r2, 0;
 @%p2 exit;

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.scaled
 
 SEEDS = range(1, 201)
-RARE = range(201, 1001)  # further seeds, for a program with a rare outcome: about one seed in 100 shows it
-# Number of outcomes that a program must show; further outcomes may be missing.
+RARE = range(201, 1001)  # additional seeds for a program with a rare outcome, which about one seed in 100 shows
+# Number of distinct outcomes that a program must show over all seeds; further outcomes may be missing.
 # 200 seeds are too few for 100 outcomes; an outcome that needs six warp switches at certain places takes hundreds.
 ALL = 12
 MOST_THREADS, MOST_OPERATIONS = 3, 8
@@ -71,7 +71,7 @@ def test_interleavings_are_those_that_one_writes_down() -> None:
     buffering = interleaved(program("st x; ld y || st y; ld x"))
     assert {outcome.read for outcome in buffering} == {(0, 1), (2, 0), (2, 1)}
     assert len(interleaved(program("atom.relaxed.gpu x || atom.relaxed.gpu x"))) == 2
-    assert len(interleaved(program("st x | bar; ld x"))) == 1  # an exited thread does not take part in `bar`
+    assert len(interleaved(program("st x | bar; ld x"))) == 1  # `bar` does not wait for an exited thread
 
 
 def test_a_seeded_run_executes_the_same_instructions_in_smaller_parts() -> None:

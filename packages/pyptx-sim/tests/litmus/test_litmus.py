@@ -39,7 +39,7 @@ FAMILIES = {
 }
 
 
-# Programs of one CTA, which run in shared memory, too.
+# Litmus programs of one CTA, which are tested in global memory and in shared memory.
 IN_SHARED_MEMORY = [
     *(text for text in BARRIERS if "||" not in text and all("bar" in thread for thread in text.split("|"))),
     *(text for text in OBSERVED if "||" not in text),

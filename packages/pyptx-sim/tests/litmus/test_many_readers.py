@@ -9,7 +9,7 @@ from pyptx_sim import Finding, run
 
 READERS = 7
 THREADS = 128
-# Each CTA reads all words, then adds 1 to the count, except CTA `silent`. The last CTA waits for the count and writes.
+# Each CTA reads all words, then adds 1 to the count, except CTA `silent`. The last CTA waits, then writes all words.
 TEXT = """.version 8.5
 .target sm_90
 .address_size 64

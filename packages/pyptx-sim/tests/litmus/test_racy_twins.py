@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .programs import Program
 
 COUNT = int(os.environ.get("PYPTX_FUZZ", "20"))
-CHUNKS = 20  # number of test cases, which share the programs: worker processes run different test cases
+CHUNKS = 20  # number of test cases; case i tests the seeds i, i + 20, …, so that worker processes share the programs
 SCHEDULES = ((0, False), (0, True), (1, False), (2, False), (3, True), (4, False), (5, False), (6, True))
 
 

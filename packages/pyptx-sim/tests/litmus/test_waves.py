@@ -11,7 +11,7 @@ from pyptx_sim import run
 
 from ..test_async_copy import each_schedule
 
-# Number of CTAs: more than run together (in a wave).
+# Number of CTAs: more than the simulator runs together in one wave.
 BLOCKS = 1200
 HEAD = """.version 8.5
 .target sm_90

@@ -35,7 +35,7 @@ def run(
         made = plans.again(inputs, keywords)
         if made is not NOT_MET:
             return outputs.as_tuple(made)
-    if str(device) == place.type:  # without an ordinal, torch uses the current device
+    if str(device) == place.type:  # a device without an ordinal ("cuda"): torch uses the current device
         check_driver(operator.kernel.name, place)
     check_memory(operator.kernel.name, operator.signature.inputs, inputs)
     where = place.device(device)

@@ -33,7 +33,7 @@ class DeviceType:
 
     def device(self, device: torch.device) -> torch.device:
         """Return a torch device with an ordinal, by default the ordinal of the current device."""
-        index = cast("int | None", device.index)  # torch's stub declares int, but index may be None
+        index = cast("int | None", device.index)  # torch's stub declares torch.device.index as int, but it may be None
         return torch.device(self.type, self.ordinal() if index is None else index)
 
 

@@ -15,7 +15,7 @@ from pyptx_torch.internals import lacks_memory
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Dtypes that the installed torch has; older releases lack some.
+# Element types whose dtype the installed torch has; older releases lack some.
 _ROWS: Final = tuple((row, getattr(torch, row.array)) for row in ELEMENT_TYPES if hasattr(torch, row.array))
 
 NAMES: Final[dict[torch.dtype, str]] = {dtype: row.name for row, dtype in reversed(_ROWS)}

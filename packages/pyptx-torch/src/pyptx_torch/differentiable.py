@@ -65,7 +65,7 @@ def _gradients(
 class Differentiable(torch.autograd.Function):
     """Autograd function of a forward kernel and its backward kernel."""
 
-    generate_vmap_rule = True  # the forward and the backward kernel have vmap rules
+    generate_vmap_rule = True  # torch derives vmap of this autograd function from the vmap rules of its two kernels
 
     @staticmethod
     def forward(pair: KernelPair, keywords: Mapping[str, object], *tensors: torch.Tensor) -> Any:  # noqa: ANN401  as torch has it

@@ -61,7 +61,8 @@ class _Reader:
 
     def __init__(self) -> None:
         self.unknown: list[str] = []
-        self._seen: dict[int, int] = {}  # numbers of visited objects, by id(), to end reference cycles
+        # Objects that the fingerprint has visited: number in visit order, by id(); ends reference cycles.
+        self._seen: dict[int, int] = {}
 
     def kernel(self, kernel: Launchable[Declaration]) -> object:
         """Return a kernel as nested tuples: its declaration, and its PTX source or else its Python function."""
@@ -141,7 +142,8 @@ class _Reader:
         if is_dataclass(kind):
             parts = ((row.name, getattr(value, row.name, None)) for row in fields(kind))
             return ("dataclass", *self._class(kind, where), *((name, self.read(part, where)) for name, part in parts))
-        wrapped = getattr(value, "__wrapped__", None)  # the original function, for example of functools.cache
+        # The function within a wrapper, for example in an object of functools.cache.
+        wrapped = getattr(value, "__wrapped__", None)
         if wrapped is not None and _root(kind.__module__) in LIBRARIES:
             return ("wrapped", kind.__qualname__, self.read(wrapped, where))
         told = kind.__repr__ is not object.__repr__ and not _is_array(value)

@@ -52,7 +52,8 @@ def _like(gradient: torch.Tensor, shape: Sequence[int], dtype: torch.dtype, kern
 for _key in ("CPU", "CUDA"):
     LIBRARY.impl("missing_gradient", _raise, _key)
 register_fake(LIBRARY, "missing_gradient", _like)
-MISSING: Final = NAMESPACE.missing_gradient  # a strong reference: the namespace holds only weak references
+# This constant keeps the operator alive: the namespace has only a weak reference to it.
+MISSING: Final = NAMESPACE.missing_gradient
 
 
 @dataclass(frozen=True, slots=True)

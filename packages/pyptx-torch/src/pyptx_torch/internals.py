@@ -105,10 +105,10 @@ def is_capturing() -> bool:
 
 
 GUARDS: Final[tuple[Callable[[], object], ...]] = (
-    torch._C._len_torch_dispatch_stack,  # number of dispatch modes (fake tensors, make_fx, torch.export, a user's)
-    torch._C._len_torch_function_stack,  # number of function modes (torch.set_default_device, a user's)
+    torch._C._len_torch_dispatch_stack,  # number of active dispatch modes (fake tensors, make_fx, torch.export, others)
+    torch._C._len_torch_function_stack,  # number of active torch function modes (torch.set_default_device, a user's)
     torch._C._are_functorch_transforms_active,  # whether vmap, grad, jvp or functionalize of torch.func is active
-    torch._C._is_tracing,  # whether torch.jit.trace records
+    torch._C._is_tracing,  # whether torch.jit.trace is active
     torch._C._autograd._profiler_enabled,  # the profiler does not record calls that bypass torch's dispatcher
     forward_mode,
 )

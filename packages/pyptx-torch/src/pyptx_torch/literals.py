@@ -110,7 +110,7 @@ class Literals:
             for key, known in self._kept.items():
                 if known is value:
                     return key
-            # A random key differs from the keys of other processes; a forked process keeps its parent's keys.
+            # A random key differs from the keys of other processes, whose text is invalid here; a fork keeps its keys.
             key = secrets.token_hex(8)
             self._kept[key] = value
             return key

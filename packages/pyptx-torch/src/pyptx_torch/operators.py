@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 _ATTRIBUTE: Final = "_pyptx_torch_operator"
 _LOCK: Final = threading.RLock()
-_NAMES: Final = set[str]()  # names of operators whose kernels are alive
-_KEPT: Final = set["Operator"]()  # operators that `register` keeps until exit
+_NAMES: Final = set[str]()  # names of all torch operators whose kernels are alive, which no other operator may take
+_KEPT: Final = set["Operator"]()  # torch operators that `register` keeps alive until the process exits
 
 
 def operator_of(kernel: Launchable[Declaration]) -> Operator:
@@ -87,7 +87,7 @@ class Operator:
         self.signature = signature_of(kernel.declaration)
         fingerprint = fingerprint_of(kernel)
         self._base, self._unknown = f"{kernel.name}_{fingerprint.digest[:8]}", fingerprint.unknown
-        self._chosen = False  # whether the user passed a name to `register`
+        self._chosen = False  # whether the user passed an operator name to `register`
         self.name = _claim(self._base)
         self.literals = Literals(kernel.name, fingerprint.digest, whole=not fingerprint.unknown)
         self._fixed = {*kernel.declaration.templates, *kernel.declaration.dimensions}
@@ -96,7 +96,8 @@ class Operator:
         # Scalar parameters that affect no shape; a size may also be a `raw_params` entry.
         self.scalars = tuple(each.name for each in self.signature.numbers if each.raw and each.name not in sizes)
         self._plans: dict[str, Plans] = {}
-        self._packets: list[Packet] = []  # a packet per operator name: captured graphs may call former names
+        # One torch OpOverloadPacket for each name that this operator has had: captured graphs may call former names.
+        self._packets: list[Packet] = []
         self._define()
 
     def __call__(self, /, *tensors: torch.Tensor, **keywords: object) -> object:
@@ -125,7 +126,8 @@ class Operator:
         packet = getattr(NAMESPACE, self.name)
         self._packets.append(packet)
         self.default = packet.default
-        self.into = packet.out if self.signature.outputs else self.default  # overload for calls with `out=`
+        # Overload of the torch operator for calls with `out=`.
+        self.into = packet.out if self.signature.outputs else self.default
         self.default.pyptx_operator = self.into.pyptx_operator = self
 
     def rename(self, name: str) -> None:
@@ -159,7 +161,7 @@ class Operator:
             )
         if self.name == self._base:
             return
-        gc.collect()  # collects dead kernels, which form a reference cycle with their operators
+        gc.collect()  # frees dead kernels, which are in a reference cycle with their operators
         with _LOCK:
             if self._base not in _NAMES:
                 self.name = self._base
@@ -189,7 +191,8 @@ class Operator:
         if len(tensors) != len(self.signature.inputs):
             self._refuse(len(tensors))
         own, out = self._sorted(keywords)
-        arguments: dict[str, object] = {}  # a loop instead of a comprehension: torch.compile can trace it
+        # The arguments are collected in a loop, not a comprehension, so that torch.compile can trace this function.
+        arguments: dict[str, object] = {}
         for name in self._numbers:
             if name in own:
                 arguments[name] = own.pop(name)

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from pyptx_torch.device_types import DeviceType
     from pyptx_torch.operators import Operator
 
-    Key = tuple[int, Hashable, Hashable]  # plan key: ordinal; inputs' shape, strides, dtype, device; fixed keywords
+    # Key of a launch plan: device ordinal; shape, strides, dtype and device of the inputs; fixed keywords.
+    Key = tuple[int, Hashable, Hashable]
 
 NOT_MET: Final = object()
 """Result of `Plans.again` for inputs without a plan, or after a launcher miss."""
@@ -72,13 +73,16 @@ class Plans:
         self._scalars = tuple(operator.scalars)
         self._place = place
         self._limit = limit
-        self._lock = threading.Lock()  # lock of the fields below; not held while tracing, compiling, loading or waiting
+        # Lock of the attributes below; no thread holds the lock while it traces, compiles, loads or waits.
+        self._lock = threading.Lock()
         self._known: OrderedDict[Key, Ready] = OrderedDict()
         self._captured = dict[int, Ready]()
         self._fast: dict[Key, _Fast] = {}
-        self._launchers: dict[Launcher, tuple[int, ...]] = {}  # by launcher: indices of inputs that its kernel writes
+        # Indices of the input tensors that a kernel writes, by the kernel's launcher.
+        self._launchers: dict[Launcher, tuple[int, ...]] = {}
         self._again: Launcher | None = None
-        self._modules = OncePerKey[tuple[str, str], Module]()  # loaded modules, by PTX text and compilation target
+        # Loaded CUDA modules, by PTX text and compilation target.
+        self._modules = OncePerKey[tuple[str, str], Module]()
 
     def __len__(self) -> int:
         """Return the number of cached plans."""
@@ -88,8 +92,8 @@ class Plans:
         """Return the plan for a call, created if necessary; raise ContractError for inputs that violate a Tile."""
         fixed = freeze({name: value for name, value in keywords.items() if name not in self._scalars})
         looks = tuple((tensor.shape, tensor.stride(), tensor.dtype, tensor.device) for tensor in inputs)
-        # A call whose keywords cannot be hashed gets its own plan. The plan is cached under a unique key, because its
-        # kernel may be running when the call returns.
+        # A call whose fixed keywords cannot be hashed gets its own plan under a unique key. The plan stays in the
+        # cache, because its kernel may be running when the call returns.
         key: Key = (device.index, looks, object() if fixed is None else fixed)
         with self._lock:
             ready = self._known.get(key)
@@ -168,7 +172,7 @@ class Plans:
     def _keep(self, key: Key, made: Ready, fast: _Fast | None) -> Ready:
         """Store a plan and its launcher data, unless the key has a plan; return the stored plan."""
         with self._lock:
-            ready = self._known.setdefault(key, made)  # another thread may have created the plan meanwhile
+            ready = self._known.setdefault(key, made)  # the existing plan if another thread has just added one
             if ready is made:
                 self._make_room()
                 if fast is not None:
@@ -183,7 +187,7 @@ class Plans:
         if not 0 < len(inputs) + len(ready.outputs) <= MAX_TENSORS:
             return None
         device = (self._place.dlpack, ordinal)
-        with relaxed_capture():  # a temporary allocation would invalidate another thread's stream capture
+        with relaxed_capture():  # relaxed: temporary allocations must not invalidate another thread's stream capture
             on = inputs[0].device if inputs else torch.device(self._place.type, ordinal)
             like = tuple(prototype(self._kernel.name, output, on) for output in ready.outputs)
         return _Fast(
@@ -250,7 +254,8 @@ def check_driver(kernel: str, place: DeviceType) -> None:
         raise DeviceError(
             f"{kernel}: this torch is built without {place.type}", help=f"install a torch build with {place.type}"
         )
-    RETIRED.guard(is_capturing)  # recording an event to unload code would invalidate a stream capture
+    # Unloading code records an event, which would invalidate a stream capture, so it is postponed during captures.
+    RETIRED.guard(is_capturing)
 
 
 def _alignments(special: Specialization, inputs: Sequence[torch.Tensor]) -> tuple[int, ...]:

@@ -21,14 +21,15 @@ if TYPE_CHECKING:
     from pyptx_dsl.kernels.differentiable import Backward
     from pyptx_dsl.kernels.kernel import Kernel
 
-PRIORITY: Final = 100  # above the priority of the simulator, whose runtime also accepts CPU tensors
+PRIORITY: Final = 100  # greater than the simulator's priority, because the simulator's runtime also accepts CPU tensors
 
 
 def claims(arguments: Sequence[object]) -> bool:
     """Return whether all arguments are torch tensors, or the only argument is a torch device."""
     if len(arguments) == 1 and isinstance(arguments[0], str):
         return True
-    framework = sys.modules.get("torch")  # None unless the caller has imported torch, as a caller with tensors has
+    # The torch module; None unless the caller has imported torch, as a caller with torch tensors has.
+    framework = sys.modules.get("torch")
     if framework is None or not arguments:
         return False
     if len(arguments) == 1 and isinstance(arguments[0], framework.device):

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from pyptx_transpile.rows import Body
 
 _AGAIN = re.compile(r"(.*?)(((?:\n[^\n]*){1,2}?)\3{2,})(.*)", re.ASCII | re.DOTALL)
-_COUNTERS = ("i", "j", "m")  # variable names for loop counters
-_LONG = 80  # leading trivia of more characters may be printed as a repetition, `text * count`
-_LONGEST = 4_000  # maximum characters of source text that is printed uncompressed
+_COUNTERS = ("i", "j", "m")  # variable names for counters of printed loops
+_LONG = 80  # minimum characters of leading trivia printed as a repetition, `text * count`
+_LONGEST = 4_000  # maximum characters of a source text that is printed as it is, not compressed
 
 # Functions that print a statement as a Python call without `ptx.`, by node class (`Any` stands for that class).
 _CALLS: dict[type[nodes.Statement], Callable[[Any], Group]] = {
@@ -72,14 +72,14 @@ class BodyPrinter:
     def slot(self, slot: Slot) -> None:
         """Print a slice of the body: its rewrites, and the statements outside rewrites one by one."""
         at = slot.start
-        blocks: list[bool] = []  # per open scope: whether it is a Python `with` block
+        blocks: list[bool] = []  # for each open PTX scope, whether it is printed as a Python `with` block
         for placed in slot.rewrites:
             self._statements(at, placed.rewrite.start, blocks)
             with self.page.of(placed.rewrite):
                 try:
                     placed.rewrite.write(self, placed.slots)
                 except FaultyRewriteError:
-                    raise  # a nested rewrite's error already names its rewrite
+                    raise  # the error of a nested rewrite already names that rewrite
                 except Exception as error:
                     raise FaultyRewriteError(self.body, placed.rewrite, error) from error
             at = placed.rewrite.end

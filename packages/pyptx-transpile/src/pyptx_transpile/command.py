@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 USAGE_ERROR = 2
 _FOLDER = "several outputs need an existing folder: -o DIR"
-_LONG = 500_000  # characters of PTX whose transpilation takes a second or more
+_LONG = 500_000  # minimum characters of PTX with a progress bar: transpiling them takes a second or more
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def _work(options: argparse.Namespace) -> tuple[list[_Work], bool]:
             for source in found:
                 numbered = len(found) > 1 or name == source.name
                 work.append(_Work(source, _output(options.output, source, numbered=numbered)))
-        except (OSError, ValueError, SourceError) as error:  # ValueError: a path with a null byte
+        except (OSError, ValueError, SourceError) as error:  # ValueError: the file's path contains a null byte
             _refused(error)
             readable = False
     return work, readable

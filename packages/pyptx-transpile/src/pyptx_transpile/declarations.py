@@ -16,9 +16,11 @@ from pyptx_transpile.values import WHOLE, quoted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-_LONGEST_LIST, _LONGEST = 16, 256  # maximum elements of an initializer printed as a list, and as text
+# Maximum elements of an initializer that is printed as a list, and of one that is printed as text.
+_LONGEST_LIST, _LONGEST = 16, 256
 _COLUMNS = 100
-# Maximum characters of a plain parameter list; minimum consecutive equal parameters printed as `[type] * count`.
+# Maximum characters of a parameter list printed without compression; minimum consecutive equal parameter types printed
+# as `[type] * count`.
 _LONG, _ALIKE = 60, 3
 _LINES = re.compile(r".{1,99}(?:, |\Z)|.+?(?:, |\Z)", re.DOTALL)
 

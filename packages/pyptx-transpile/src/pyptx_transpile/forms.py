@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 __all__ = ["form_lines", "named_forms"]
 
 Opcode: TypeAlias = "tuple[str, ...]"
-_LONG = 48  # minimum columns of `ptx.inst.…` for an opcode that gets a short name
-_SHORTER = 16  # minimum columns that the short name saves per call
-_LEAST = 2  # minimum uses in a module of an opcode that gets a short name
-_FIRST = 3  # minimum opcode tokens in a short name
+_LONG = 48  # minimum columns of a `ptx.inst.…` whose opcode gets a short name
+_SHORTER = 16  # minimum columns that an opcode's short name saves at each call
+_LEAST = 2  # minimum uses in a module of an opcode with a short name
+_FIRST = 3  # minimum number of opcode parts in a short name
 _SHAPE = re.compile(r"m\d+n\d+(?:k\d+)?\Z", re.ASCII)
 _UNSAID = frozenset({"sync", "aligned", "row", "col"})
 _TMA = ("cp", "async", "bulk", "tensor")
@@ -52,7 +52,7 @@ def _name(form: Opcode, others: Iterable[Opcode]) -> str:
 
 
 def _words(form: Opcode) -> list[str]:
-    if form[:4] == _TMA and form[5] in _TMA_WAYS:  # named "tma_load", the usual term for this cp.async.bulk.tensor
+    if form[:4] == _TMA and form[5] in _TMA_WAYS:  # "tma_load": the usual term for this form of cp.async.bulk.tensor
         return ["tma", _TMA_WAYS[form[5]], *map(_plain, (form[4], *form[6:]))]
     shapes = [word for word in form if _SHAPE.match(word)]
     rest = [word for word in form[1:] if word not in _UNSAID and word not in shapes]

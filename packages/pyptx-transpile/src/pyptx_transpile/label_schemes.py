@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from pyptx_dsl.tracing.label_schemes import LabelNames
     from pyptx_transpile.rows import Body, Row
 
-_NUMBERED = re.compile(r"([A-Za-z_$]+)([0-9]+)(_+)[0-9]+", re.ASCII)  # $L__BB0_3: numbers of function and basic block
+# A label such as $L__BB0_3: its numbers are those of function and basic block.
+_NUMBERED = re.compile(r"([A-Za-z_$]+)([0-9]+)(_+)[0-9]+", re.ASCII)
 
 
 def label_scheme(row: Row) -> str | None:

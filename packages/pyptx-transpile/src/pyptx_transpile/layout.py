@@ -133,7 +133,8 @@ _BRACKETS = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 _PIECES = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[(\[{)\]}]|, )""", re.ASCII)
 _OPERANDS = re.compile(r"([(\[{)\]}]| [-+*/<>&|^=!]+ )", re.ASCII)
 _ASSIGNMENT = re.compile(r"(\S[^\"'(]*? = )(.*)", re.ASCII)
-_OPENING = re.compile(r"(?:(?:with|for [\w, ()]+ in) )?(?:[\w.=]*\(|(?:\w+=)?\[)", re.ASCII)  # start of a call or list
+# Matches the start of a call or list in printed Python.
+_OPENING = re.compile(r"(?:(?:with|for [\w, ()]+ in) )?(?:[\w.=]*\(|(?:\w+=)?\[)", re.ASCII)
 
 
 def parsed(line: str) -> tuple[str, Expression, str]:
@@ -191,13 +192,14 @@ def _parsed(text: str) -> Expression:
     depth, items, item = 1, list[str](), ""
     for piece in _PIECES.split(text[opening.end() : -1]):
         depth += _BRACKETS.get(piece, 0)
-        if depth == 0:  # text follows the closing bracket: not one call or list
+        if depth == 0:  # text after the closing bracket: the line is not a single call or list
             return text
         if piece == ", " and depth == 1:
             items.append(item)
             item = ""
         else:
             item += piece
-    if not items and opening[0][-2:] in {"(", "=(", " ("}:  # parentheses around one expression: not a call or tuple
+    # Parentheses around a single expression, neither a call nor a tuple.
+    if not items and opening[0][-2:] in {"(", "=(", " ("}:
         return text
     return Group(opening[0], tuple(map(_parsed, [*items, item])), text[-1])

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DescriptorMatch", "DescriptorSums"]
 
-_FEWEST = 3  # minimum instructions that one descriptor call replaces
+_FEWEST = 3  # minimum instructions that one matrix descriptor call replaces
 Said: TypeAlias = "tuple[str, str]"
 """Properties that matrix descriptors may share: the bits other than the address, and the opcodes of the computation."""
 

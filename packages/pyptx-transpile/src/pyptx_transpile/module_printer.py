@@ -52,8 +52,8 @@ _CALLS: dict[type[nodes.Statement], Callable[[Any], Group]] = {
 }
 # Matches names in Python code that are neither attributes nor inside strings.
 _TYPES = re.compile(r"""(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|(?<![.\w])([a-z]\w*)""", re.ASCII)
-_NO_TYPES = ("ptx.inst.", "ptx.label(", "ptx.loc(", "ptx.formatted(")  # calls whose arguments never contain a type
-_TABLE = 2  # minimum consecutive data lines of a section printed as one `module.lines` call
+_NO_TYPES = ("ptx.inst.", "ptx.label(", "ptx.loc(", "ptx.formatted(")  # calls without PTX types as arguments
+_TABLE = 2  # minimum consecutive data lines of a .section printed as one `module.lines` call
 _OF_TEXTS = "  # noqa: F401 - bodies that are texts use them"
 _DIGITS = re.compile(r"(\d+)", re.ASCII)
 
@@ -146,7 +146,7 @@ class ModulePrinter:
         found = self.row.bodies() if progress is None else progress.over(self.row.bodies())
         definitions = {
             body.start - 2: self._definition(body.start - 2, body, plans[body.start], naming) for body in found
-        }  # printed first: function definitions mark the variables that statements must assign
+        }  # function bodies are printed first, because they determine which variables module-level statements assign
         parts = self._statements(definitions, helpers)
         rewrites = [rewrite for plan in _all(plans) for rewrite in plan.rewrites()]
         if any("SPELLING" in rewrite.constants for rewrite in rewrites):

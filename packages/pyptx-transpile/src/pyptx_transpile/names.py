@@ -151,7 +151,7 @@ class Registers:
     def name(self, held: str | tuple[Operand, ...], wanted: str) -> str:
         """Bind a register, or the registers of a vector, to a new variable until the end of the function; return it."""
         variable = self.variable(wanted)
-        self.reserve(variable)  # keep the variable's name reserved in later scopes
+        self.reserve(variable)  # no later scope may use the variable's name
         self._named[held] = variable
         self._forget()
         return variable

@@ -34,7 +34,7 @@ def registers_of(node: nodes.Instruction) -> tuple[tuple[str, ...], int]:
     names: list[str] = []
     first = None
     for operand in node.operands:
-        if type(operand) is tree.Register or type(operand) is tree.Symbol:  # fast path: most operands are names
+        if type(operand) is tree.Register or type(operand) is tree.Symbol:  # fast path: most operands are plain names
             names.append(operand.name)
         elif type(operand) is not tree.Immediate:
             names += registers(operand)

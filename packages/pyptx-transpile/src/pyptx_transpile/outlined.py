@@ -69,7 +69,8 @@ class _Bound(Registers):
     """Python names of a helper function's registers: its parameters, and the registers that it declares."""
 
     def __init__(self, parameters: Iterable[Parameter]) -> None:
-        super().__init__(Symbols(()), 0)  # no symbols: helper functions contain module symbols as strings
+        # A helper function has no table of module symbols: it contains their names as strings.
+        super().__init__(Symbols(()), 0)
         self._bound: dict[str, tuple[str, int | None]] = {}
         for each in parameters:
             self.reserve(each.name)

@@ -98,7 +98,7 @@ class Page:
             margin = " " * (len(found[at]) - len(found[at].lstrip(" ")))
             end = at
             while not (found[end].startswith(margin) and found[end].endswith(":") and found[end][len(margin)] != " "):
-                end += 1  # the header of a `with` block may span several lines
+                end += 1  # a `with` block's header may have several lines; find its last one
             found[at : end + 1] = [margin + other, *[""] * (end - at)]
         return found
 

@@ -42,7 +42,7 @@ Faults: TypeAlias = "dict[int, dict[Rewrite, str]]"
 Owned: TypeAlias = "list[tuple[Rewrite | None, Item]]"
 
 _HEAD = "<printed>"
-_CHECKED = "_checked_"  # name of the checking function; variables of the printed file start with a letter
+_CHECKED = "_checked_"  # name of the function that checks variables; variables of a printed file begin with a letter
 
 
 class Proof:
@@ -78,7 +78,7 @@ class Proof:
             by_itself = self._faults(printed)
         finally:
             self._by_returns = True
-        # `_checked` finds variables that are bound to wrong values, but not wrong loop counters.
+        # A wrong value of a variable is found by `_checked`, but not a wrong loop counter.
         counted = {
             part.body.start: list(part.page.counted) for part in printed.parts if part.body and part.page.counted
         }
@@ -108,7 +108,7 @@ class Proof:
             if error is None:
                 ran += [part] if part.body is not None else []
             elif isinstance(error, NameError) and error.name in lost:
-                continue  # the `Part` calls a function whose definition raised
+                continue  # the definition of a function that this `Part` calls has raised
             elif part.helper is not None:
                 broken[part.helper] = _reason(error)
             elif part.body is not None:
@@ -119,7 +119,8 @@ class Proof:
         self._blame(printed, ran, found, broken)
         row = Row(builder.module())
         for item in row.items:
-            if isinstance(item.leading_trivia, UsualLead):  # usual whitespace, which the module builder added
+            # Whitespace that the module builder added, not the printed file.
+            if isinstance(item.leading_trivia, UsualLead):
                 item.leading_trivia = None
         if not found and _equal(row, self._row):
             return {}
@@ -178,7 +179,8 @@ class Proof:
 
 def _equal(row: Row, other: Row) -> bool:
     """Return whether two flattened modules are equal, including whitespace and source text."""
-    if len(row.items) != len(other.items) or row.module != other.module:  # `==` of modules ignores whitespace and text
+    # `==` of modules ignores whitespace and source text.
+    if len(row.items) != len(other.items) or row.module != other.module:
         return False
     return all(
         one.leading_trivia == two.leading_trivia and spelling_of(one) == spelling_of(two)
@@ -213,7 +215,7 @@ def _differences(wanted: Owned, emitted: Owned) -> Iterator[tuple[Rewrite, str]]
     """Yield the rewrites of a body whose lines do not emit their slices."""
     expected, got = _by_rewrite(wanted), _by_rewrite(emitted)
     wrong = [rewrite for rewrite in {**expected, **got} if expected[rewrite] != got[rewrite]]
-    if not wrong:  # each rewrite emitted its statements, but their order may differ from the source
+    if not wrong:  # each rewrite emits its statements, but the statements may be in a wrong order
         pairs = zip_longest(wanted, emitted, fillvalue=(None, None))
         wrong = next(([one, other] for (one, _), (other, _) in pairs if one is not other), wrong)
     rewrites = [rewrite for rewrite in wrong if rewrite is not None]
@@ -243,7 +245,7 @@ def _wanted(body: Body, plan: RewritePlan, folded: set[Rewrite]) -> Owned:
     """Return the statements and braces of a body, each with the innermost rewrite whose lines print it."""
     owners: list[Rewrite | None] = [None] * (body.end - body.start + 1)
     within = body.start
-    for rewrite in plan.rewrites():  # outer rewrites precede nested rewrites
+    for rewrite in plan.rewrites():  # `rewrites` yields an outer rewrite before the rewrites nested in it
         if rewrite.start >= within:
             owners[rewrite.start - body.start : rewrite.end - body.start] = [rewrite] * (rewrite.end - rewrite.start)
             within = rewrite.end if rewrite in folded else within

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _WIDEST = WIDTH - len("    module.lines()")
-_SHORTEST, _LONGEST = 3, 60  # minimum and maximum characters of a bytes literal in printed section data
+# Minimum and maximum characters of a run of .section data bytes that is printed as a bytes literal.
+_SHORTEST, _LONGEST = 3, 60
 _TEXT = range(32, 127)
 
 

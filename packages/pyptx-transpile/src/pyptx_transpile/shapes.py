@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyptx_transpile.rows import Body
 
 NUMBER, SYMBOL = "number", "symbol"
-_FIXED = frozenset({"bra", "brx", "call"})  # opcodes whose symbol operands are labels and functions
+_FIXED = frozenset({"bra", "brx", "call"})  # opcodes of instructions whose symbol operands are labels and functions
 
 
 @value

@@ -36,8 +36,9 @@ if TYPE_CHECKING:
     from pyptx_transpile.progress import ProgressCallback
     from pyptx_transpile.proof import Faults
 
-_MOST_RAISING = 1_000  # maximum rewrites of a module that raise while they are printed
-_ROUNDS = 10  # iterations after which a body that is still faulty is printed without rules
+# Maximum rewrites of a module that may raise an exception while they are printed; more end the transpilation.
+_MOST_RAISING = 1_000
+_ROUNDS = 10  # number of attempts after which a function body with errors is printed without any rules
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from pyptx_transpile.names import Registers
 
 WHOLE = re.compile(r"(?:0|-?[1-9][0-9]*)\Z", re.ASCII)
-_LONGEST_FLOAT = 12  # maximum characters of a decimal float; a longer float is printed as its bits
-_SLICE = 3  # minimum consecutive registers of a group that are printed as a slice
+_LONGEST_FLOAT = 12  # maximum characters of a float literal printed in decimal; a longer one is printed as its bits
+_SLICE = 3  # minimum consecutive registers of a group that are printed as one slice
 
 
 def quoted(text: str) -> str:
@@ -145,7 +145,8 @@ def _bits(opcode: tuple[str, ...]) -> int:
     """Return the width in bits of an instruction's float literals; 0 if its literals are integers."""
     if not opcode or opcode[0] not in NUMERIC:
         return 0
-    return literal_bits(opcode) or (32 if opcode[0] == "slct" else 0)  # slct has operands of two types
+    # The selector of slct has another type than its values.
+    return literal_bits(opcode) or (32 if opcode[0] == "slct" else 0)
 
 
 @lru_cache(maxsize=1 << 14)

@@ -9,7 +9,7 @@ from cutlass.cute.runtime import make_fake_compact_tensor
 
 BF16, SINGLE = cutlass.BFloat16, cutlass.Float32
 TILE, STAGES = (256, 256, 64), 6
-PRODUCER, MULTIPLIER, THREADS = 4, 5, 192  # warp indices (warps 0 to 3 store), and threads per CTA
+PRODUCER, MULTIPLIER, THREADS = 4, 5, 192  # copying warp, MMA warp (warps 0 to 3 store C), and threads per CTA
 ONE = pipeline.CooperativeGroup(pipeline.Agent.Thread)
 
 
@@ -130,7 +130,7 @@ def kernel(
         done.release()
         pipeline.NamedBarrier(barrier_id=2, num_threads=128).arrive_and_wait()
         columns.free(base)
-    met()  # the peer CTA accesses this CTA's memory until here
+    met()  # cluster barrier: the peer CTA accesses this CTA's memory until here
 
 
 @cute.jit

@@ -11,7 +11,7 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     warpgroup_mma_wait,
 )
 
-ring = corpus("gluon/products.py").warpgroups  # corpus kernel: ring of stages, copies run ahead of MMAs
+ring = corpus("gluon/products.py").warpgroups  # kernel of the corpus: ring of pipeline stages, copies run ahead of MMAs
 
 
 @gluon.jit

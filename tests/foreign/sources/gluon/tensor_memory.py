@@ -329,7 +329,7 @@ def of_kinds(name, left, right, n, k, element="uint8", mapped=False):
     want = double(va) * spread(sa, each) @ (double(vb) * spread(sb, each)).T
     if each == 16:
         fa, fb = sa.astype(np.float32), sb.astype(np.float32)
-    if mapped:  # scale factors: rows r, r + 32, r + 64, r + 96 adjacent, 4 per row
+    if mapped:  # order of scale factors: 4 factors each of rows r, r + 32, r + 64, r + 96 are adjacent
         fa, fb = (np.ascontiguousarray(f.reshape(4, 32, -1, 4).transpose(2, 1, 0, 3)) for f in (fa, fb))
     # If only one operand is packed, tensor cores require one byte per number of that operand.
     padded = (left == OF_E2M1) != (right == OF_E2M1)

@@ -88,7 +88,7 @@ def tile_after_tile(name, shape, tile, grid, roles=False, options=()):
     return product(name, MATMUL.persistent, arguments | sizes, tile, grid, options, SPECIALISED=roles)
 
 
-# Triton 3.9 cannot split the box of a host's tensor map over warpgroups: with 64 rows, both compute the same tile.
+# Triton 3.9 cannot split a host-made tensor map's box over two warpgroups: both compute the same tile of 64 rows.
 def by_host(name, element, shape, tile, roles=False, options=()):
     """GEMM with a K-major B and float16 results."""
     (m, n, k), (bm, bn, bk) = shape, tile

@@ -5,7 +5,7 @@ import triton
 import triton.language as tl
 from cases import BLACKWELL, Case, Described, double, given, made, narrow, spread, whole
 
-PACKED = ("e2m1",)  # types with two elements per byte
+PACKED = ("e2m1",)  # element types with two elements per byte
 
 
 @triton.jit

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["COPIES", "FORMATS", "SHIFT_COLUMNS", "SHIFT_LANES", "Copy", "Format", "shifted_from"]
 
-_COLUMNS = 4  # 32-bit columns per 16-byte chunk
+_COLUMNS = 4  # number of 32-bit tensor memory columns that a 16-byte chunk fills
 
 
 @dataclass(frozen=True, slots=True)

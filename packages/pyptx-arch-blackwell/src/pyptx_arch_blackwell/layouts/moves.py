@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["SHAPES", "Shape", "column", "lane", "register_fragment"]
 
-_CELL = 32  # bits of a tensor memory column in one lane
+_CELL = 32  # number of bits of a tensor memory cell (one lane of one column)
 _HALF = 16
-_REGISTERS = 128  # maximum registers per thread of one tcgen05.ld or tcgen05.st
+_REGISTERS = 128  # maximum number of registers per thread of one tcgen05.ld or tcgen05.st
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +49,12 @@ _BELOW: Final = Stride(8)
 
 SHAPES: Final[Mapping[str, Shape]] = {
     "32x32b": Shape(32, 1, (*_EIGHT, _BELOW, Stride(16))),
-    # Threads 4g to 4g + 3 access lanes g and g + 8, in two adjacent columns.
+    # tcgen05.ld.16x64b: threads 4g to 4g + 3 access lanes g and g + 8, in two adjacent columns.
     "16x64b": Shape(16, 2, (_BELOW, Stride(0, 1), *_EIGHT)),
     "16x128b": Shape(16, 4, (*_FOUR, *_EIGHT), (_BELOW,)),
-    # As in an mma.sync accumulator, each thread holds pairs of adjacent columns.
+    # tcgen05.ld.16x256b: each thread holds pairs of adjacent columns, as in an mma.sync accumulator.
     "16x256b": Shape(16, 8, (Stride(0, 2), Stride(0, 4), *_EIGHT), (Stride(0, 1), _BELOW)),
-    # Threads 16 to 31 access the same 16 lanes as threads 0 to 15, at the second column address.
+    # tcgen05.ld.16x32bx2: threads 16 to 31 access the lanes of threads 0 to 15, at the second column address.
     "16x32bx2": Shape(16, 1, (*_EIGHT, _BELOW, Stride(0, 0, 1)), accesses=2),
 }
 

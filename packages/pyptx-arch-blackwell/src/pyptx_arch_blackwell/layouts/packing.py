@@ -29,10 +29,11 @@ __all__ = [
     "of_sums",
 ]
 
-_CELL = 32  # bits of a tensor memory column in one lane
+_CELL = 32  # number of bits of a tensor memory cell (one lane of one column)
 _BYTE = 8
-_CHUNK = 16  # bytes of a chunk: bytes of a matrix row that are contiguous in shared memory
-_ROW = 128  # bytes of a swizzle row, at the widest swizzle
+# Bytes of a core matrix row: the part of an operand row that is contiguous in shared memory with any swizzle.
+_CHUNK = 16
+_ROW = 128  # bytes of a shared memory row of the widest swizzle (128B)
 _LANES = 128
 
 WIDTHS: Final[Mapping[str, int]] = {

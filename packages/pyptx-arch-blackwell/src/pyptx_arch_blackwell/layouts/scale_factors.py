@@ -34,7 +34,7 @@ LANES: Final = 32
 _QUARTERS = 4
 _WORD = 4  # number of scale factors in one 32-bit column of a lane
 _BLOCK = 128  # number of rows of A or B whose scale factors share 4 columns
-_WIDE = 96  # K of MMAs with 3 or 6 scale factors per row
+_WIDE = 96  # the K of block-scaled MMAs that have 3 or 6 scale factors per row of A or B
 
 # Scale factors per row, by kind and opcode modifier, for K other than 96. Manual: "Valid combinations of
 # scale_vectorsize and shapes". Key "" is the default without a modifier.
@@ -134,5 +134,5 @@ def scale_factors(
         )
     if operand == "a":
         return ScaleFactors(m // group, count, identifier)
-    halves = 2 if (m, group) == (128, 2) else 1  # manual's layout B: columns N/2 on of D are in lanes 64-127
+    halves = 2 if (m, group) == (128, 2) else 1  # manual's layout B: columns N/2 to N - 1 of D are in lanes 64-127
     return ScaleFactors(n, count, identifier, halves, -(-n // _BLOCK) * _WORD)

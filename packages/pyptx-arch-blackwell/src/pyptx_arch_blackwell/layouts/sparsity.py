@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 __all__ = ["CODES", "Metadata", "MetadataPlace", "metadata", "positions", "sparsity_of"]
 
-_CODE = 4  # bits of a metadata code
+_CODE = 4  # number of bits of one metadata code of a sparse A
 _FIELD = 2
 _COLUMN = 32
 _LANES = 128
-_BAND = 16  # rows of A whose metadata are in the same 16 lanes
+_BAND = 16  # number of rows of A whose sparsity metadata are in the same 16 lanes
 _HALF_BAND = 8
 _SELECTORS = 4
 

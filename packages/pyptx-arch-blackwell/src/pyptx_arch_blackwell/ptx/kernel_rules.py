@@ -59,6 +59,7 @@ def freed(what: str) -> None:
     if trace is None:
         return
     leak = trace.notes.get(_LEAK)
-    trace.notes.setdefault(_LEAK, None)  # None: no leak, the kernel has a tcgen05.dealloc
+    # None: this kernel has a tcgen05.dealloc, so no allocation is reported as a leak.
+    trace.notes.setdefault(_LEAK, None)
     if leak in trace.faults:
         trace.faults.remove(cast("AllocationError", leak))

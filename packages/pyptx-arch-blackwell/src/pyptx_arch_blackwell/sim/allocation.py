@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["STEPS", "AllocatedColumns"]
 
 FREED: Final = "tmem-use-after-free"
-_FEWEST = 32  # columns of the smallest allocation and of one allocation unit
+_FEWEST = 32  # number of columns of the smallest tcgen05.alloc, of which every allocation is a multiple
 _WORD = np.dtype(np.uint32)
 
 
@@ -52,10 +52,12 @@ class AllocatedColumns:
         """Start with all columns free."""
         self._wave = wave
         self._taken: list[dict[int, tuple[int, int]]] = [{} for _ in range(wave.geometry.ctas)]
-        self._relinquished: dict[int, int] = {}  # by CTA: pc of tcgen05.relinquish_alloc_permit
-        self._fewest = np.full(wave.geometry.ctas, COLUMNS)  # by CTA: columns of the smallest allocation so far
-        self._wanted: dict[int, int] = {}  # by blocked warp: requested columns
-        self._freed: list[dict[int, int]] = [{} for _ in self._taken]  # by CTA, column (multiple of 32): dealloc pc
+        self._relinquished: dict[int, int] = {}  # pc of each CTA's tcgen05.relinquish_alloc_permit
+        # Number of columns of each CTA's smallest allocation so far.
+        self._fewest = np.full(wave.geometry.ctas, COLUMNS)
+        self._wanted: dict[int, int] = {}  # number of columns that each blocked warp requests with tcgen05.alloc
+        # For each CTA: pc of the tcgen05.dealloc that freed each 32-column unit, by the unit's first column.
+        self._freed: list[dict[int, int]] = [{} for _ in self._taken]
         wave.memory(SPACE)
         wave.endings.append(self._report_leaks)
 
@@ -193,8 +195,10 @@ class Pairs:
     def __init__(self, wave: Wave) -> None:
         """Start without blocked warps."""
         self._wave = wave
-        self._there: dict[tuple[str, int], int] = {}  # by opcode and CTA: number of columns in the operand
-        self._granted: dict[tuple[str, int], int] = {}  # by opcode, CTA of a blocked warp: granted first column
+        # By opcode and CTA: operand nCols of the instruction that waits for the peer CTA.
+        self._there: dict[tuple[str, int], int] = {}
+        # By opcode and CTA of a blocked warp: first column allocated for it when the peer CTA arrived.
+        self._granted: dict[tuple[str, int], int] = {}
 
     def granted(self, operation: str, block: int) -> int | None:
         """Return a waiting warp's first allocated column; None if the peer CTA's warp has not arrived."""

@@ -41,7 +41,8 @@ _WORD: Final = 4
 _CANCELED, _FAILED = 0xC1C0_0001, 0xC1C0_0000
 _AXES: Final = "xyz"
 _HELP: Final = "test query_cancel.is_canceled first"
-_UNKNOWN: Final = np.uint32(0xFFFFFFFF)  # CTA index read from a response with is_canceled = false
+# CTA index that get_first_ctaid returns if try_cancel failed (is_canceled = false).
+_UNKNOWN: Final = np.uint32(0xFFFFFFFF)
 
 
 class Failures:

@@ -23,7 +23,7 @@ RULE = "tcgen05-descriptor"
 _HELP = "build the descriptor and the TMA box from one SharedTile"
 
 
-_VERSION = 46  # lowest bit of the descriptor field that must be 0b001
+_VERSION = 46  # lowest bit of the matrix descriptor's constant field, which must be 0b001
 
 
 def lacks_version(bits: int) -> bool:

@@ -21,13 +21,14 @@ _PRODUCTS: Final = ("tcgen05.mma",)
 _PIPED: Final = ("tcgen05.mma|cp|shift",)
 _MOVES: Final = ("tcgen05.ld|st",)
 _ALLOCATIONS: Final = ("tcgen05.alloc|dealloc",)
-_QUARTER: Final = 32 << 16  # 32 lanes in the lane field (bits 31-16) of a tensor memory address
+_QUARTER: Final = 32 << 16  # a distance of 32 lanes, in the lane field (bits 31-16) of a tensor memory address
 
-# Bits to change in the instruction descriptor. Manual: "Instruction descriptor".
+# Injected faults: bits of the instruction descriptor to change. Manual: "Instruction descriptor".
 _FEWER_COLUMNS: Final = -(1 << 17)
 _MORE_COLUMNS: Final = 1 << 17
 _ANOTHER_TYPE: Final = 1 << 7
-_HALF_THE_ROWS: Final = 0xC << 24  # bits of M: flipping both exchanges 128 and 64 (no scale factors)
+# Bits of field M: flipping both exchanges M = 128 and M = 64 (MMAs without scale factors).
+_HALF_THE_ROWS: Final = 0xC << 24
 _NEGATED: Final = 1 << 13
 _SCALE_OF_B: Final = 1 << 4
 _SCALE_OF_A: Final = 1 << 29

@@ -21,7 +21,8 @@ class Pairing:
     def __init__(self, wave: Wave) -> None:
         """Start without a known `.cta_group`."""
         self._wave = wave
-        self._said: tuple[int, int] | None = None  # first .cta_group: number of CTAs, and pc of the instruction
+        # Number of CTAs in the first executed .cta_group, and pc of its instruction.
+        self._said: tuple[int, int] | None = None
 
     def holds(self, turn: ExecutionContext, blocks: int) -> bool:
         """Report a `.cta_group` other than the first one of the run; return whether the peer CTA, if needed, exists.

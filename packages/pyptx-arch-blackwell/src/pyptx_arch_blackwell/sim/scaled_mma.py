@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.binding import Bound
     from pyptx_sim.extension import Array, IntArray, Mask
 
-# Scale factors per row, by kind, if the opcode has no .scale_vec modifier.
+# Scale factors per row of A in block-scaled mma.sync without a .scale_vec modifier, by kind.
 _DEFAULTS: Final = {"kind::mxf8f6f4": 1, "kind::mxf4": 2}
 _SIZES: Final = {"scale_vec::1X": 1, "scale_vec::2X": 2, "scale_vec::4X": 4}
-_GROUP: Final = 4  # adjacent lanes that hold the same rows of A and the same columns of B
+_GROUP: Final = 4  # number of adjacent lanes whose mma.sync fragments have the same rows of A and the same columns of B
 _BYTE: Final = 8
-_BYTES: Final = 4  # bytes of a 32-bit register
+_BYTES: Final = 4  # number of bytes in a 32-bit register of scale factors
 _FACTORS: Final = ("scale_a", "byte_a", "scale_b", "byte_b")
 
 

@@ -45,12 +45,12 @@ __all__ = [
 COLUMNS: Final = 512
 WORD: Final = 4
 _WHOLE: Final = 0xFFFFFFFF
-_WIDEST_PIECE: Final = 1024  # maximum bytes per access passed to the race checker
+_WIDEST_PIECE: Final = 1024  # maximum number of bytes of one tensor memory access that is passed to the race checker
 _LANE_SHIFT = 16
 _COLUMN_MASK = 0xFFFF
 _BYTES = LANES * COLUMNS * WORD
-_CHUNK: Final = 4  # number of columns of a lane with contiguous byte numbers in race checks
-_ACROSS: Final = LANES * _CHUNK * WORD  # distance of byte numbers in race checks, column c to c + 4
+_CHUNK: Final = 4  # race checks number the bytes of 4 columns of a lane contiguously, then those of the next lane
+_ACROSS: Final = LANES * _CHUNK * WORD  # distance in race-check byte numbers between columns c and c + 4 of a lane
 _LANE_BITS, _COLUMN_BITS, _CHUNK_BITS = 7, 9, 2
 
 Words: TypeAlias = NDArray[np.uint32]

@@ -28,7 +28,7 @@ __all__ = ["FENCE", "LastUses", "ThreadOrder", "issue"]
 _PIECE: Final = 16
 """Minimum bytes of a tensor memory access that is checked for fences; narrower accesses are ignored."""
 _WIDEST: Final = 1024
-_SPLIT: Final = -1  # marks a memory block whose parts have different last operations
+_SPLIT: Final = -1  # in `_whole`: the parts of this memory block have different last operations
 FENCE: Final = "missing-tcgen05-fence"
 _AFTER: Final = "put tcgen05.fence::after_thread_sync after the wait or barrier"
 _BEFORE: Final = "put tcgen05.fence::before_thread_sync before the arrive or barrier"
@@ -100,7 +100,7 @@ class ThreadOrder:
         if kind is None:
             return
         if not kind.pipelined:
-            if now.warp != then.warp:  # within a warp, tcgen05.wait orders tcgen05.ld and tcgen05.st
+            if now.warp != then.warp:  # within a warp, tcgen05.wait orders tcgen05.ld and tcgen05.st, without a fence
                 self._need_after(now, then)
             return
         if now.kind is not kind:
@@ -145,7 +145,8 @@ class LastUses:
     def __init__(self, size: int) -> None:
         """Start without accesses to a memory of `size` bytes."""
         self._whole: NDArray[np.int32] = np.zeros(size // _WIDEST, np.int32)
-        self._parts: NDArray[np.int32] = self._whole[:, None]  # last operation by block, part (if _SPLIT in `_whole`)
+        # Index of the last operation on each part of each block; valid where `_whole` is `_SPLIT`.
+        self._parts: NDArray[np.int32] = self._whole[:, None]
 
     def _of_width(self, size: int) -> NDArray[np.int32]:
         """Return the number of the last operation on each part of each memory block; a part has `size` bytes."""

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["DESCRIPTOR"]
 
-_NAMES = tuple(f"matrix_descriptor{tail}" for tail in ("", "_2", "_3"))  # reserved names of Python variables
+# Names of Python variables that transpiled kernels may use for matrix descriptors.
+_NAMES = tuple(f"matrix_descriptor{tail}" for tail in ("", "_2", "_3"))
 
 
 def _described(body: Body, found: list[DescriptorMatch]) -> list[DescriptorMatch]:

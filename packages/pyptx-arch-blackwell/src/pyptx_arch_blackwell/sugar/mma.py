@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PRODUCT", "find"]
 
-_NAMES = tuple(f"instruction_descriptor{tail}" for tail in ("", "_2", "_3"))  # reserved names of Python variables
+# Names of Python variables that transpiled kernels may use for instruction descriptors.
+_NAMES = tuple(f"instruction_descriptor{tail}" for tail in ("", "_2", "_3"))
 _MOVES = (("mov", "b32"), ("mov", "u32"), ("mov", "s32"))
 
 
@@ -50,7 +51,7 @@ def _descriptors(body: Body) -> Iterator[tuple[int, InstructionDescriptor]]:
                 try:
                     yield at, InstructionDescriptor.decode(kinds[register], int(text))
                 except DescriptorError:
-                    continue  # the constant that `mov` writes is not a descriptor
+                    continue  # the constant that this `mov` writes is not a valid instruction descriptor
             case _:
                 pass
 
@@ -61,7 +62,7 @@ def _kinds(body: Body) -> dict[tree.Operand, str]:
     for at in body.places("tcgen05"):
         node = body.branch(at)
         kind = next((word.removeprefix("kind::") for word in node.opcode if word.startswith("kind::")), "")
-        place = 4 if "sp" in node.opcode else 3  # operands: [d], a, b{, [metadata]}, idesc
+        place = 4 if "sp" in node.opcode else 3  # operands of tcgen05.mma: [d], a, b{, [metadata]}, idesc
         if node.opcode[1] == "mma" and kind in KINDS and place < len(node.operands):
             found[node.operands[place]] = kind
     return found

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 BLACKWELL = ("sm_100",)
 RUBIN = ("sm_107f",)
-# Targets for additions with .acc precision, and for minimum and maximum of 8-bit types.
+# Targets of fabric reductions with .acc precision, and of fabric minimum and maximum of 8-bit types.
 EIGHT_BITS = ("sm_100f", "sm_110f", "sm_120a", "sm_121a")
 BYTES = "mbarrier::complete_tx::bytes.mbarrier::report::fabric"
 SIXTEENS = "mbarrier::complete_tx::16B.mbarrier::report::fabric"
@@ -51,7 +51,7 @@ PULLED = (
     (("add",), ".acc::f16", ("e4m3", "e5m2"), EIGHT_BITS),
     (("add",), ".acc::f32", ("f16", "bf16"), EIGHT_BITS),
 )
-# Tensor ranks, and the tensor map fields that an instruction may override besides the address.
+# Fabric instructions: tensor ranks, and the tensor map fields that may be overridden besides the address.
 OVERRIDES = (
     (("1d", "2d", "3d", "4d", "5d"), ".override::global_address"),
     (("1d",), ".override::global_address.override::global_dim"),

@@ -20,7 +20,7 @@ RUBIN = ("sm_107f",)
 
 OPERATIONS = ("fill", "use", "lastuse", "discard")
 COLLECTOR_A = tuple(f"collector::a::{operation}" for operation in OPERATIONS)
-# Collector modifiers that are valid with .ashift: the collector buffer cannot keep shifted rows.
+# Collector modifiers of tcgen05.mma that are valid with .ashift; the collector buffer cannot keep shifted rows.
 COLLECTOR_SHIFTED = ("collector::a::lastuse", "collector::a::discard")
 COLLECTOR_B = tuple(f"collector::b::{operation}" for operation in OPERATIONS)
 COLLECTOR_WS = tuple(f"collector::b{buffer}::{operation}" for buffer in range(4) for operation in OPERATIONS)
@@ -38,10 +38,10 @@ OPERANDS = {
     "scale": "imm in 0..15",
     "zeros": "u64",
 }
-# Operand A: a shared memory descriptor, or a tensor memory address.
+# Operand A of tcgen05.mma: a matrix descriptor (shared memory), or a tensor memory address.
 PLACES = (("a", "u64"), ("[a]", TMEM))
 
-# Kinds without scale factors: trailing operands, PTX version, and targets.
+# tcgen05.mma kinds without scale factors: kinds, trailing operands, first PTX version, and targets.
 UNSCALED = (
     (FLOATS, "", ptx(8, 6), TARGETS),
     (FLOATS[:2], ", scale", ptx(8, 6), ("sm_100a", "sm_100f")),
@@ -49,8 +49,8 @@ UNSCALED = (
     (("kind::ti16",), "", ptx(9, 4), RUBIN),
 )
 
-# Kinds with scale factors, and their block-size modifiers. Manual: "Valid combinations of scale_vectorsize with types
-# and MMA-Kind".
+# tcgen05.mma kinds with scale factors, and their block-size modifiers. Manual: "Valid combinations of
+# scale_vectorsize with types and MMA-Kind".
 SCALED: tuple[tuple[str, tuple[str, ...], tuple[int, int], tuple[str, ...]], ...] = (
     ("kind::mxf8f6f4", (), ptx(8, 6), TARGETS),
     ("kind::mxf8f6f4", ("scale_vec::1X",), ptx(8, 6), ALONE),

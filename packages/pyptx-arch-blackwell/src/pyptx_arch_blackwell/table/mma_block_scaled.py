@@ -8,7 +8,7 @@ from pyptx_ir.isa.rows import InstructionRow, ptx, row
 
 F8F6F4 = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
 FAMILY = ("sm_120f",)
-# Targets of sparse MMAs of packed fp4.
+# Targets of sparse mma.sync instructions with packed fp4 operands.
 DEVICES = ("sm_120a", "sm_121a")
 SINCE = ptx(8, 7)
 
@@ -95,7 +95,7 @@ def _scaled(form: Scaled, *, sparse: bool) -> InstructionRow:
 
 ROWS = (
     *(_plain(d, sparse=sparse) for sparse in (False, True) for d in ("f16", "f32")),
-    # mma of e4m3, e5m2 needs no .kind. The core's instruction table has the dense mma, so only the sparse one is here.
+    # mma.sync of e4m3 and e5m2 needs no .kind. The core's instruction table has the dense form; this is the sparse one.
     _plain("f16", sparse=True, kind="", types=F8F6F4[:2]),
     *(_scaled(form, sparse=sparse) for sparse in (False, True) for form in SCALED),
 )

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 COUNTS = (1, 2, 4, 8, 16, 32, 64)
 ELEMENTS = (8, 16)
 INDICES = (2, 4)
-# Sparsity patterns: nonzero elements, and elements per group.
+# Sparsity patterns: number of nonzero elements in each group, and number of elements in a group.
 FACTORS = ((1, 2), (1, 4), (1, 8), (1, 16), (2, 4), (2, 8), (2, 16), (4, 8), (4, 16))
 WORD = 32
-MOST_BITS = 4096  # maximum bits of an uncompressed vector
-MOST_REGISTERS = 253  # maximum registers of all vector operands together
+MOST_BITS = 4096  # maximum number of bits of an uncompressed vector operand
+MOST_REGISTERS = 253  # maximum number of registers in all vector operands of one instruction together
 
 
 def _registers(bits: int) -> int:

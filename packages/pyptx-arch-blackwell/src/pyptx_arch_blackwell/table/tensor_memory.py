@@ -18,7 +18,7 @@ REPEATS = tuple(f"x{1 << power}" for power in range(8))
 SHAPES = (("16x64b", 1), ("32x32b", 1), ("16x128b", 2), ("16x256b", 4), ("16x32bx2", 1))
 SPLIT = "16x32bx2"
 
-# Modifiers of tcgen05.ld.red: f32, optionally of absolute values (.abs), or integer types.
+# Types and modifiers of tcgen05.ld.red: f32, optionally of absolute values (.abs), and integer types.
 REDUCTIONS: tuple[tuple[str, Mapping[str, Sequence[str]]], ...] = (
     ("{.abs}{.NaN}.f32", {}),
     (".type", {"type": ("u32", "s32")}),
@@ -106,7 +106,7 @@ def _compressions() -> tuple[InstructionRow, ...]:
     The instruction keeps two of four values, with two bits of metadata per kept value.
     """
     counts = _repeats(1, least=4)
-    # One 32-bit register holds the metadata of 32 values.
+    # A 32-bit metadata register describes 32 loaded values, so mdata has one register for each 32 values.
     by_metadata = [(size, [name for name in counts if -(-counts[name] // 32) == size]) for size in (1, 2, 4)]
     lines = (
         ("ld.spcompress", "{.abs}", "mdata, cdata, [taddr]", "wwr"),

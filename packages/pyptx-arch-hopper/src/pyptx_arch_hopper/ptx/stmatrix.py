@@ -74,13 +74,14 @@ def _row_address(trace: Trace, smem_base: Reg, lane: Reg, row_stride: int) -> Re
     """
     place, part = trace.fresh(u32), trace.fresh(u32)
     trace.emit(("shr", "u32"), (place, lane, 5))
-    trace.emit(("shl", "b32"), (place, place, 4))  # each warp stores 16 rows
+    # Row offset of each warp: its index times 16, because it stores 16 rows.
+    trace.emit(("shl", "b32"), (place, place, 4))
     trace.emit(("and", "b32"), (part, lane, 8))
     trace.emit(("add", "u32"), (place, place, part))
     trace.emit(("and", "b32"), (part, lane, 7))
     trace.emit(("mad", "lo", "u32"), (place, part, row_stride, place))
     trace.emit(("and", "b32"), (part, lane, 16))
-    trace.emit(("shr", "u32"), (part, part, 1))  # lanes 16-31 address columns 8-15
+    trace.emit(("shr", "u32"), (part, part, 1))  # column offset: lanes 16-31 address columns 8-15, so 16 becomes 8
     trace.emit(("mad", "lo", "u32"), (place, part, row_stride, place))
     trace.emit(("mad", "lo", "u32"), (place, place, _BF16_BYTES, smem_base))
     return place

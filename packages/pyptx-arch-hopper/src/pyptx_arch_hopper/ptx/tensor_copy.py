@@ -35,7 +35,7 @@ Elsewhere: TypeAlias = Reg | Sequence[object]
 """Address that replaces the address in the tensor map, or a tuple of address and sizes, or with strides, too."""
 
 _WITH_SIZES = 2
-_ROWS_OF_GATHER = 5  # coordinates of tile::gather4: one column and four rows
+_ROWS_OF_GATHER = 5  # number of coordinates of a tile::gather4 copy: one column and four rows
 
 
 def load_box(

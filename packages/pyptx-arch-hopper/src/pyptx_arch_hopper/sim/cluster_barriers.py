@@ -23,9 +23,10 @@ class ClusterBarriers:
         """Start each cluster's barrier in phase 0, without arrivals."""
         height, cluster_size = wave.height, wave.geometry.launch.cluster_size
         self._wave = wave
-        self._cluster: IntArray = wave.geometry.cta // cluster_size  # by warp: index of the cluster
+        self._cluster: IntArray = wave.geometry.cta // cluster_size  # cluster index of each warp
         self._arrived: Mask = np.zeros((height, WARP), np.bool_)
-        self._owes: Mask = np.zeros((height, WARP), np.bool_)  # by warp, lane: arrived at the barrier, not yet waited
+        # Whether each lane has arrived at the cluster barrier and not yet waited.
+        self._owes: Mask = np.zeros((height, WARP), np.bool_)
         self._phase: IntArray = np.zeros(wave.geometry.ctas // cluster_size, np.int64)
         self._waits_for: IntArray = np.zeros((height, WARP), np.int64)
         wave.exits.append(self.recheck)

@@ -31,8 +31,9 @@ class RegisterPool:
         self._wave = wave
         self._owned: IntArray = np.full(wave.height, registers, np.int64)
         self._free: IntArray = np.zeros(wave.geometry.ctas, np.int64)
-        self._counts: list[list[tuple[int, int]]] = [[] for _ in range(wave.height)]  # by warp: count, pc of setmaxnreg
-        self._wanted: dict[int, int] = {}  # by blocked warp: requested registers per thread
+        # For each warp: register count and pc of each setmaxnreg that it executed.
+        self._counts: list[list[tuple[int, int]]] = [[] for _ in range(wave.height)]
+        self._wanted: dict[int, int] = {}  # registers per thread that each blocked warp requests with setmaxnreg
         wave.endings.append(self.finish)
 
     def release(self, turn: ExecutionContext, count: int) -> None:
@@ -105,7 +106,7 @@ class RegisterPool:
     def finish(self) -> None:
         """Report warpgroups whose four warps differ in their setmaxnreg counts. Manual: "setmaxnreg"."""
         if not self._wave.ended:
-            return  # deadlock: its report is more specific than this finding
+            return  # after a deadlock, the deadlock report explains more than a finding about setmaxnreg
         groups = self._wave.geometry.warpgroups
         members: list[list[int]] = groups.warps.tolist()
         for warps in members:

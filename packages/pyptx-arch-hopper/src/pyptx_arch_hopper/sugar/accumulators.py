@@ -27,7 +27,7 @@ _SHORTEST = 4  # minimum registers of an accumulator that gets a Python variable
 def find(body: Body, _plan: RewritePlan) -> Iterator[Rewrite]:
     """Yield a rewrite for each `.reg` declaration of accumulator registers, which also binds Python names to them."""
     if body.declared != body.start:
-        return  # in a helper function, accumulators are parameters and need no variables
+        return  # the body of a helper function: its accumulators are parameters and need no variables
     found = _accumulators(body)
     for at in range(body.start, body.end) if found else ():
         node = body.items[at].node
@@ -66,7 +66,7 @@ def _rewrite(at: int, vectors: Sequence[tree.Vector]) -> Rewrite:
         for vector in vectors:
             element = printer.values.expression(vector)
             if element.startswith("["):
-                continue  # printed as a list: the registers are not consecutive
+                continue  # Python code shows the accumulator as a list: its registers are not consecutive
             printer.page.bind(printer.registers.name(vector.elements, "acc"), element, element)
 
     return Rewrite("accumulator", at, at + 1, write, opens=0)

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ADVANCE", "find"]
 
-_NAMES = ("next_stage", "next_stage_2", "next_stage_3")  # reserved names of Python variables
+# Names of Python variables that transpiled kernels may use for functions that advance to the next pipeline stage.
+_NAMES = ("next_stage", "next_stage_2", "next_stage_3")
 _ZERO, _ONE = tree.Immediate("0"), tree.Immediate("1")
 Said: TypeAlias = "tuple[int, str]"
 """Number of pipeline stages, and opcodes of the instructions that advance to the next stage."""

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["DESCRIPTOR"]
 
-_NAMES = ("descriptor", "descriptor_2", "descriptor_3")  # reserved names of Python variables
+# Names of Python variables that transpiled kernels may use for matrix descriptors.
+_NAMES = ("descriptor", "descriptor_2", "descriptor_3")
 
 
 def _taken(body: Body, found: list[DescriptorMatch]) -> list[DescriptorMatch]:

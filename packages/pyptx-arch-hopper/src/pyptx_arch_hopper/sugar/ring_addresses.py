@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["StageAddress", "distance_behind", "number", "place_in_front", "steps_text"]
 
 _STEPS = frozenset({"shl", "mul", "cvt", "mov", "add"})
-_FEWEST, _MOST = 2, 6  # minimum and maximum number of instructions that compute an address
+_FEWEST, _MOST = 2, 6  # minimum and maximum number of instructions that compute an mbarrier's address in a ring
 
 
 @dataclass(slots=True)

@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Rings", "rings"]
 
-_RINGS_OF_A_NAME = 3  # maximum mbarrier rings per purpose: `full`, `full_2` and `full_3`
-_COMMON = ("barrier_ring", "barrier_ring_2", "barrier_ring_3")  # reserved names of Python variables
-_LEAST = 2  # minimum mbarrier rings that share wait options, to bind the options to a variable
+_RINGS_OF_A_NAME = 3  # maximum number of mbarrier rings with the same purpose, for example `full`, `full_2`, `full_3`
+# Names of Python variables that transpiled kernels may use for wait options that several mbarrier rings share.
+_COMMON = ("barrier_ring", "barrier_ring_2", "barrier_ring_3")
+_LEAST = 2  # wait options get a variable if at least this number of mbarrier rings share them
 Rings: TypeAlias = "Mapping[Said, Constant]"
 """Named constant of each mbarrier ring, by the ring's properties."""
 

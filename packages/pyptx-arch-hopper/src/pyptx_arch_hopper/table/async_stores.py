@@ -10,7 +10,7 @@ WORDS = ("b32", "u32", "s32", "f32")
 LONG_WORDS = ("b64", "u64", "s64", "f64")
 TYPES = tuple(f"{kind}{bits}" for kind in "bus" for bits in (8, 16, 32, 64))
 
-# Without a state space, the destination and the mbarrier are generic addresses.
+# st.async and red.async without a state space: destination and mbarrier are generic addresses.
 REMOTE = {"mbar": "address"}
 WIDE_SCOPES = ("gpu", "sys")
 # Operations of red.async on shared memory of the cluster, and their types.

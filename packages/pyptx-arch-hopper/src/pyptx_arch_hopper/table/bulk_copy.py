@@ -41,9 +41,9 @@ OPERANDS = {
 LOAD = {"dst": "address(shared)", "src": "address(global)"}
 STORE = {"dst": "address(global)", "src": "address(shared)"}
 SEND = {"dst": "address(shared)", "src": "address(shared)"}
-# Memory-ordering variants of bulk copies: modifiers before the state spaces, type suffix, and first PTX version.
+# Memory-ordering variants of cp.async.bulk: modifiers before the state spaces, type suffix, and first PTX version.
 ORDERS = (("", "", ptx(8, 0)), (".weak", "", ptx(9, 3)), (".relaxed.scope", ".b128", ptx(9, 3)))
-# Reductions of cp.reduce.async.bulk: types for global memory, and types that shared memory supports too.
+# cp.reduce.async.bulk: operations, types in global memory, and the types of these that shared memory supports too.
 REDUCTIONS = (
     (("and", "or", "xor"), ("b32", "b64"), ("b32",)),
     (("add",), ("u32", "s32", "u64", "f32", "f64"), ("u32", "s32", "u64")),

@@ -24,7 +24,7 @@ ROWS = (
     _fence("fence.mbarrier_init.release.cluster", ptx(8, 0)),
     _fence("fence.proxy.async{.space}", ptx(8, 0), space=("global", "shared::cta", "shared::cluster")),
     _fence("membar.proxy.async", ptx(8, 0)),
-    # From the generic proxy to the tensormap proxy; an acquire fence names the 128 bytes of one tensor map.
+    # Fences from the generic proxy to the tensormap proxy; an acquire fence names the 128 bytes of one tensor map.
     _fence("fence.proxy.tensormap::generic.release.scope", ptx(8, 3), scope=SCOPES),
     _fence("fence.proxy.tensormap::generic.acquire.scope", ptx(8, 3), "[addr], size", scope=SCOPES),
     # Fences between the generic proxy and the async proxy that apply to shared memory only.

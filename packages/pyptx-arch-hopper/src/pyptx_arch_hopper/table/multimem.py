@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.rows import InstructionRow
 
 BLACKWELL = ("sm_100",)
-# Targets for 8-bit floating-point addition and comparison.
+# Targets of multimem instructions with 8-bit floating-point types.
 EIGHT_BITS = ("sm_100f", "sm_110f", "sm_120a", "sm_121a")
 INTEGERS = ("u32", "u64", "s32", "s64")
 BITS = ("b32", "b64")

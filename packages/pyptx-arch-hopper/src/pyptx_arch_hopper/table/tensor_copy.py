@@ -60,7 +60,7 @@ IM2COL_W_128 = Mode(".im2col::w::128", DIMENSIONS[2:], info="2*u16", since=ptx(8
 NO_OFFSETS = Mode(".im2col_no_offs", DIMENSIONS[2:])
 NO_OFFSETS_W = Mode(".im2col_no_offs::w", DIMENSIONS[2:], since=ptx(9, 4), targets=RUBIN)
 LOADS = (TILE, GATHER, IM2COL, IM2COL_W, IM2COL_W_128)
-# Copies to .shared::cta: some modes exist on more targets than with .shared::cluster.
+# TMA loads to .shared::cta: some modes exist on more targets than loads to .shared::cluster.
 LOADS_NEAR = (
     TILE.at(ptx(8, 6), HOPPER),
     GATHER.at(ptx(8, 6), ("sm_100",)),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pyptx_arch_hopper.table.bulk_copy import STORE, form
 from pyptx_ir.isa.rows import ptx, summarised
 
-# Targets of tensormap.replace; Hopper lacks the newest fields.
+# Targets of tensormap.replace; NEWER lacks Hopper (sm_90a), which does not support the newest fields.
 EDITABLE = ("sm_90a", "sm_100f", "sm_110f", "sm_120f")
 NEWER = EDITABLE[1:]
 SPACES = ("global", "shared::cta")
 
-# Tensor map fields: WORDS have one value, DIMENSIONS one value per dimension, each with the type of the value.
+# Fields of tensormap.replace: WORDS have one value, DIMENSIONS one value per dimension, each with the value's PTX type.
 # CONSTANTS have an immediate: operand name, range, first PTX version, targets. Values that a later PTX version added to
 # elemtype or swizzle_mode are a separate instruction-table row, whose operand is named after the values.
 WORDS = ((("global_address",), "b64"), (("rank",), "b32"))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pyptx_ir.isa.rows import InstructionRow, ptx, row, summarised
 
 TARGETS = ("sm_90a",)
-# Valid N: multiples of 8; integer and single-bit MMAs support only some of them.
+# Valid N of wgmma.mma_async: multiples of 8; integer and single-bit MMAs support only some of them.
 COLUMNS = tuple(range(8, 257, 8))
 INTEGER_COLUMNS = (8, 16, 24, *range(32, 257, 16))
 FP8 = ("e4m3", "e5m2")
@@ -16,8 +16,8 @@ DENSE = ptx(8, 0)
 SPARSE = ptx(8, 2)
 MIXED_BYTES = ptx(8, 4)
 
-SIGNS = "-1 1"  # imm-scale-a and imm-scale-b: -1 negates the operand
-ORDERS = "0 1"  # imm-trans-a and imm-trans-b: 1 transposes the operand
+SIGNS = "-1 1"  # values of wgmma's imm-scale-a and imm-scale-b: -1 negates the operand
+ORDERS = "0 1"  # values of wgmma's imm-trans-a and imm-trans-b: 1 transposes the operand
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from pyptx_dsl.contract.specs import Tile
     from pyptx_ir.plugins.packed import PackedElements
 
-# Bytes per row of a slab (64 columns of the matrix; coordinates `{0, row, column / 64}`): one swizzle row; 16 more in
-# shared memory if rows are padded against bank conflicts.
+# Bytes per row of a slab in shared memory. A slab is 64 columns of the matrix, at coordinates `{0, row, column / 64}`;
+# its row is one swizzle row, with 16 more bytes if rows are padded against bank conflicts.
 _SLAB_BYTES = 128
 _PADDED_BYTES = 144
 

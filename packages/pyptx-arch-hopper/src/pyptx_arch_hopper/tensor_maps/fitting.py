@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["fitting_tile"]
 
 _RANKS = {f"{rank}d": rank for rank in range(1, 6)}
-_SLABS = 0  # key for rank 3 of a matrix that the tensor map divides into 128-byte-wide slabs
+_SLABS = 0  # key, in place of 3, of rank-3 tensor maps that divide a matrix into 128-byte-wide slabs
 _RANK_OF_SLABS = 3
 _SIZES = {
     _SLABS: (1024, 1024),
@@ -33,8 +33,8 @@ _CARRY = frozenset({"mov", "cvta", "add"})  # opcodes whose result may be a tens
 _ROUNDS = 2  # passes over a kernel body: the second pass has the values that loops carry
 _SWIZZLED = 64  # number of 2-byte elements in a row of the 128-byte swizzle
 _MOST = 256  # maximum box extent, in elements. CUDA driver API: cuTensorMapEncodeTiled
-_LEAST_BYTES = 16  # bytes: unit of the innermost box extent
-_DEFAULTS = (512, 8192)  # bytes of a box of rank 1, and of ranks 2 to 5, if no expect-tx has the size
+_LEAST_BYTES = 16  # the innermost extent of a TMA box is a multiple of this number of bytes
+_DEFAULTS = (512, 8192)  # assumed bytes of a TMA box of rank 1, and of ranks 2 to 5, if no expect-tx states the size
 _WIDTHS = (("bf16", 2), ("f32", 4), ("f64", 8))
 
 

@@ -14,8 +14,8 @@ from pyptx_ir.plugins.rows import TensorMap
 
 __all__ = ["TENSOR_MAP"]
 
-# CUDA driver API, cuTensorMapEncodeTiled: alignment of the tensor's address; larger for interleave 32B and for padded
-# elements.
+# Alignment in bytes of a tensor's global address, and the larger one for interleave 32B and for padded elements. CUDA
+# driver API: cuTensorMapEncodeTiled.
 _ALIGNMENT: Final = 16
 _WIDE_ALIGNMENT: Final = 32
 
@@ -29,7 +29,7 @@ def _array_alignment(described: TensorMap) -> int:
 TENSOR_MAP: Final = DescriptorKind(
     name="tensor_map",
     described=TensorMap,
-    size=128,  # CUDA driver API: "Tensor Map Object Management"
+    size=128,  # bytes of a CUtensorMap. CUDA driver API: "Tensor Map Object Management"
     alignment=64,
     suffix="_tma_desc",
     example='Tile("M", "N", bf16, Layout.TMA_128B, tma_box=(64, 64))',

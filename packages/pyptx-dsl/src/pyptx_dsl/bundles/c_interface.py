@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyptx_dsl.bundles.manifest import BundleEntry, Plain
 
 ADDRESS: Final = "unsigned long long"
-# C type of each scalar, and its format character in Python's `struct`.
+# Scalar PTX type -> its C type, and its format character in Python's `struct`.
 SCALARS: Final = {
     **dict.fromkeys(("u8", "b8"), ("unsigned char", "B")),
     **dict.fromkeys(("u16", "b16"), ("unsigned short", "H")),
@@ -28,7 +28,7 @@ SCALARS: Final = {
     "f32": ("float", "f"),
     "f64": ("double", "d"),
 }
-# C declaration prefix of a value that distinguishes specializations, by `Selector.kind`.
+# `Selector.kind` -> C declaration prefix of an argument that selects the specialization.
 SELECTORS: Final = {"flag": "int ", "integer": "long long ", "number": "double ", "text": "const char *"}
 _LEAST_INTEGER, _MOST_INTEGER = -(1 << 63), (1 << 63) - 1  # smallest and largest C long long
 # C99 5.2.4.1 guarantees 4095 characters of a string literal.

@@ -137,7 +137,7 @@ def _array(shape: Sequence[int], dtype: str, strides: Sequence[int]) -> str:
 
 
 def _source(interface: Interface, words: dict[str, str]) -> dict[str, str]:
-    rows = dict[tuple[bytes, int], int]()  # (cubin, shared bytes) -> index in the C array `kernels`
+    rows = dict[tuple[bytes, int], int]()  # (cubin, bytes of shared memory) -> index in the C array `kernels`
     images, kernels, row_of = list[str](), list[str](), list[int]()
     for entry in interface.entries:
         key = (entry.cubin, entry.special.shared_bytes)

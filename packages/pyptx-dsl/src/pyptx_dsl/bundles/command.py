@@ -147,7 +147,7 @@ def _module(place: str) -> ModuleType:
 def _from_file(path: Path) -> ModuleType:
     from importlib.util import module_from_spec, spec_from_file_location
 
-    name = f"_exported_{path.stem}"  # the prefix avoids the name of an installed module
+    name = f"_exported_{path.stem}"  # name of the imported script; the prefix avoids the name of an installed module
     spec = spec_from_file_location(name, path.resolve())
     if spec is None or spec.loader is None:
         raise BundleError(f"cannot import {path}")

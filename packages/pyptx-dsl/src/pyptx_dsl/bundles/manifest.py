@@ -128,7 +128,7 @@ def compose(heading: Heading, entries: Sequence[BundleEntry], files: Sequence[Fi
 def read_manifest(data: bytes) -> Manifest:
     """Return the parsed manifest; raise BundleError for anything that `compose` does not write."""
     document = Field("manifest", _json(data))
-    for name, member in document.pairs(_MOST_KEYWORDS):  # check `format` first: other formats have other members
+    for name, member in document.pairs(_MOST_KEYWORDS):  # check `format` before other members, which depend on it
         if name == "format":
             _check_format(member)
     found = document.members(_MEMBERS)

@@ -58,7 +58,7 @@ _MOST_SIZE: Final = 2**31 - 1
 # CUDA driver API: CUlaunchAttributeValue has 64 bytes. Attribute numbers are small; the driver validates them.
 _ATTRIBUTE_BYTES: Final = 64
 _MOST_ATTRIBUTE: Final = 255
-_ALIGNMENTS: Final = tuple(1 << power for power in range(9))  # alignments that a Tile may declare
+_ALIGNMENTS: Final = tuple(1 << power for power in range(9))  # alignments in bytes that a Tile may declare
 
 
 def record(specialization: Specialization) -> dict[str, object]:

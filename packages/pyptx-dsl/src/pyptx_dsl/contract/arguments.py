@@ -44,7 +44,7 @@ def check_arguments(
     for name, tile, argument in zip(names, tiles, arguments, strict=False):
         _check_dtype(kernel, name, tile, argument)
         _check_shape(kernel, name, tile, argument, env, owners)
-        if 0 not in argument.shape:  # an array without elements has no memory
+        if 0 not in argument.shape:  # an array without elements has no strides or address to check
             _check_strides(kernel, name, tile, argument)
             _check_alignment(kernel, name, tile, argument)
     _check_devices(kernel, names, arguments)

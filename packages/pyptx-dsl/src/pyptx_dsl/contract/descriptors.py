@@ -28,7 +28,7 @@ def has_room(parameter: Parameter, kind: DescriptorKind) -> bool:
 
 def kind_of_size(parameter: Parameter) -> DescriptorKind | None:
     """Return the first descriptor kind with the size of a parameter; None if no kind has that size."""
-    if parameter.type != "b8" or not parameter.dimensions:  # every descriptor is an array of bytes
+    if parameter.type != "b8" or not parameter.dimensions:  # a descriptor parameter is always an array of bytes
         return None
     from pyptx_ir.plugins.descriptors import descriptor_kinds
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Im2col"]
 
 _MOST_PIXELS, _MOST_CHANNELS, _MOST_STRIDE = 1024, 256, 8
-# Bits of each signed offset in `lower` and `upper`, by the number of spatial dimensions.
+# Number of spatial dimensions -> bits of each signed offset in `lower` and `upper` of an im2col tensor map.
 _CORNER_BITS = {1: 16, 2: 8, 3: 5}
 
 

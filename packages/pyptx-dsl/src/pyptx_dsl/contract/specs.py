@@ -57,7 +57,7 @@ _SWIZZLE_BYTES = {"TMA_128B": 128, "TMA_64B": 64, "TMA_32B": 32, "INTERLEAVED": 
 # Manual: "Tensor Dimension, size and format": a tiled tensor has up to five dimensions.
 _MAX_TMA_RANK = 5
 _MAX_BOX = 256
-# Manual: "Restriction on Tensor Copy instructions": inner box size of padded types.
+# Elements of the inner box dimension of padded types. Manual: "Restriction on Tensor Copy instructions".
 _PADDED_ELEMENTS = 128
 _PAIR = "e2m1x2"
 MAX_ALIGN = 256

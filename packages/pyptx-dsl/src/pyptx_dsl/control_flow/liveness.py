@@ -26,7 +26,7 @@ _NO_SUCCESSOR = frozenset({"RETURN_VALUE", "RETURN_CONST", "RERAISE", "RAISE_VAR
 _UNCONDITIONAL = ("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT", "JUMP_ABSOLUTE", "JUMP")
 _TARGETS = ("STORE_", "UNPACK_", "CACHE", "NOP")
 _NOTHING = frozenset[str]()
-_UNIT = 2  # bytes of an instruction: opcode and argument; EXTENDED_ARG instructions precede a larger argument
+_UNIT = 2  # bytes of a bytecode instruction: opcode, argument; EXTENDED_ARG instructions precede a larger argument
 _CACHE = 0
 _HALF = (
     4  # bits of each variable index in the argument of an instruction with two variables, such as LOAD_FAST_LOAD_FAST

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 _REGISTERS = (Handle, RegArray)
 _NUMBERS = frozenset({bool, int, float})
 _NO_STATE = (FunctionType, ModuleType, type)
-_GENERATOR = 0x20  # inspect.CO_GENERATOR; importing inspect takes longer than tracing a kernel
+_GENERATOR = 0x20  # value of inspect.CO_GENERATOR; importing inspect takes longer than tracing a kernel
 _FLOWS = "ptx.rebinding.flows"
 
-# (whether the next iteration reads the variable, whether its value is a number) -> end of the error message.
+# (whether the next iteration reads the variable, whether its value is a number) -> end of the error on its rebinding.
 _EFFECTS = {
     (True, False): "which is traced once: each iteration would read the register assigned before the loop",
     (True, True): "which is traced once: the number would be the same in every iteration",
@@ -168,7 +168,7 @@ def _values(frame: FrameType) -> dict[str, Value]:
     """Return the frame's variables whose values are registers, numbers, or containers of registers."""
     found = dict[str, Value]()
     held: dict[str, object] = frame.f_locals
-    if held is frame.f_globals:  # module level: `co_names` lists the bound names
+    if held is frame.f_globals:  # frame of a module's top-level code: `co_names` lists the bound global names
         held = {name: held[name] for name in frame.f_code.co_names if name in held}
     for name, value in held.items():
         if isinstance(value, _REGISTERS) or (isinstance(value, int | float) and type(value) in _NUMBERS):
@@ -189,7 +189,7 @@ def _listed(value: object) -> Listed | None:
         held = cast("dict[object, object]", value)
         return Listed(held, held.values(), "[key]") if isinstance(next(iter(held.values()), None), Handle) else None
     if not type(value).__dictoffset__ or isinstance(value, _NO_STATE):
-        return None  # an object without `__dict__`: reading an attribute could call a `__getattr__` that raises
+        return None  # no `__dict__` attribute: a lookup could call a `__getattr__` that raises
     attributes = getattr(value, "__dict__", None)
     if type(attributes) is not dict:
         return None

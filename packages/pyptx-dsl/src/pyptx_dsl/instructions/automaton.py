@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pyptx_ir.isa.rows import InstructionRow
 
-# Vector modifiers, and the operand kinds of the instruction table that are vectors with such a modifier.
+# Vector modifiers; operand kinds of the instruction table that are vectors in instructions with such a modifier.
 VECTORS = frozenset(("v2", "v4", "v8"))
 VECTOR_KINDS = ("vec", "sparse", "texels")
 

@@ -33,7 +33,7 @@ def _following(words: tuple[str, ...]) -> tuple[str, ...]:
         state = None if state is None else state.following.get(word)
     if state is not None:
         return tuple(sorted(to_python(word) for word in state.following))
-    # The modifiers are not in the manual's order: return the other modifiers of instruction table rows with them.
+    # Modifiers out of the manual's order: return the other modifiers of each instruction table row that has them all.
     rows = [row for row in patterns_of(words[0]) if row.vocabulary.issuperset(words[1:])]
     return tuple(sorted({to_python(word) for row in rows for word in row.vocabulary if word not in words}))
 
@@ -45,7 +45,7 @@ def provided(parent: str = "") -> list[str]:
 
     try:
         names = list(manager().namespaces())
-    except PluginError:  # a use of the plugin's names raises the error again; `dir` must not fail
+    except PluginError:  # a broken plugin: a use of its names raises the error again; `dir` must not fail
         return []
     prefix = f"{parent}." if parent else ""
     inside = [name.removeprefix(prefix) for name in names if name.startswith(prefix)]

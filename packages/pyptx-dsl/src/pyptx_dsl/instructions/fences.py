@@ -67,7 +67,7 @@ class Fence(ProvidedFences):
         words = ("fence", "alias", "sync_restrict::read", "release", "sys")
         active("ptx.fence.alias_release_read").emit(words, (), pred)
 
-    if not TYPE_CHECKING:  # with `__getattr__`, type checkers would accept any attribute
+    if not TYPE_CHECKING:  # not for type checkers: with `__getattr__`, they would accept any attribute
 
         def __getattr__(self, name: str) -> object:
             """Return a fence that a plugin adds, such as `proxy_async`."""

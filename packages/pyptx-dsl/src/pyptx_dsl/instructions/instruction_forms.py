@@ -80,7 +80,7 @@ class InstructionForms:
         """Return the values that at least one form accepts for a keyword; empty for a flag."""
         return tuple(dict.fromkeys(word for form in self.forms for word in form.choices(keyword)))
 
-    @until_plugins_change(maxsize=8192)  # the cache keeps one InstructionForms alive per function of `ptx`
+    @until_plugins_change(maxsize=8192)  # the cache keeps one InstructionForms (`self`) alive per `ptx` function
     def words(self, dtype: Types | str | None = None, /, **modifiers: str | bool | None) -> tuple[str, ...]:
         """Return the opcode and modifiers for the arguments of a call; raise OperandError if no form matches.
 
@@ -141,7 +141,7 @@ class InstructionForms:
             generic = ("generic",) if keyword == "space" else ()
             if words or isinstance(value, str):
                 choice(keyword, value, (*words, *generic) or ("True", "False"))
-        for keyword, value in reversed(list(asked.items())):  # find a keyword that conflicts with other keywords
+        for keyword, value in reversed(list(asked.items())):  # find a keyword whose value conflicts with other keywords
             others = {name: word for name, word in asked.items() if name != keyword}
             words = dict.fromkeys(word for form in having if form.takes(others) for word in form.choices(keyword))
             if words:

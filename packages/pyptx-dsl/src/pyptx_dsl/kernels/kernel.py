@@ -171,12 +171,12 @@ class Kernel(Generic[OutSpecs_co]):
         """Pickle by name, like functions; a kernel decorated inside a function cannot be pickled."""
         return self._declaration.function.__qualname__
 
-    if not MYPY:  # with `__getattr__`, type checkers would accept any attribute
+    if not MYPY:  # not for type checkers: with `__getattr__`, they would accept any attribute
 
         @entry
         def __getattr__(self, name: str) -> object:
             """Raise UnknownNameError (an AttributeError) with the attribute names nearest to `name`."""
-            if name == "_operator":  # code compiled for another kernel may read `_operator` of this kernel
+            if name == "_operator":  # code that torch.compile made for another kernel may read this attribute
                 self._ready_to_compile()
                 return vars(self)[name]
             from pyptx_dsl.mistakes.unknown_attributes import unknown_of_kernel
@@ -299,7 +299,7 @@ class Kernel(Generic[OutSpecs_co]):
             arrays, kwargs = apart(self._declaration, arrays, kwargs)
         runtime, result = runtimes.call(self, arrays, kwargs)
         if runtime.launcher is not None and runtime.name not in self._launched_by:
-            with self._lock:  # the new launcher passes arrays of other frameworks to the previous one
+            with self._lock:  # the new runtime's launcher passes arrays of other frameworks to the previous launcher
                 self._launcher = runtime.launcher(self, self._launcher or self._run)
                 self._launched_by.add(runtime.name)
         return result
@@ -373,7 +373,7 @@ class Kernel(Generic[OutSpecs_co]):
                 return self._traced[key]
             traced = self._traced_anew(env, templates)
             if key is not None:
-                if len(self._traced) >= _TRACES:  # drop the oldest trace; cached launches keep a reference to it
+                if len(self._traced) >= _TRACES:  # drop the oldest cached trace; cached launches still refer to it
                     del self._traced[next(iter(self._traced))]
                 self._traced[key] = traced
             return traced

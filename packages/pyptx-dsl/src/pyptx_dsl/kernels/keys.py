@@ -15,7 +15,7 @@ from pyptx_dsl.types import PtxType
 
 _SCALARS = (bool, int, str, bytes, type(None))
 _IMMUTABLE = frozenset({*_SCALARS, float, PtxType})
-# Modules whose objects are immutable if Python compares them by identity.
+# Top-level modules and packages whose objects are immutable if Python compares them by identity.
 _LIBRARIES = frozenset({*sys.stdlib_module_names, "pyptx", "jaxlib"})
 
 

@@ -178,7 +178,7 @@ def _check(kernel: Kernel, arrays: Sequence[object], out: object) -> None:
     declaration = kernel.declaration
     given = _given(out)
     if "out" in {*declaration.templates, *declaration.dimensions} or len(given) != len(declaration.out_specs):
-        given = ()  # `out=` is a template value, a dimension, or a wrong number of arrays (reported later)
+        given = ()  # `out=` names a template value or dimension, or has too few or too many arrays (reported later)
     check_arrays(kernel.name, named_arguments(declaration.tensors, arrays, given))
 
 
@@ -232,7 +232,7 @@ def _missing(kernel: str, arrays: Sequence[object], verb: str, names: Sequence[s
         )
     from pyptx_dsl.contract.tensors import TensorSpec
 
-    if any(isinstance(array, TensorSpec) for array in arrays):  # a kernel is called in the body of another kernel
+    if any(isinstance(array, TensorSpec) for array in arrays):  # the body of a kernel calls a kernel, during tracing
         return RuntimeMissingError(
             f"{kernel}: a kernel cannot be called while another kernel is traced",
             help="move the shared code to a plain Python function that emits it, or launch the kernels one after "

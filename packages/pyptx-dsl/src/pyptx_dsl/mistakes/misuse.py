@@ -213,7 +213,7 @@ def _block(place: ExpressionContext | None, where: str | None) -> DslError | Non
     """Return the error for `with` on a value without a context manager: `with ptx.if_:`, `with ptx.range_(8):`."""
     if place is None:
         return None
-    # An error of `with` is located at the whole statement up to Python 3.12, and at the expression in later versions.
+    # Python locates an error of `with` at the whole statement up to 3.12, at the context expression in later versions.
     items = place.node.items if isinstance(place.node, ast.With) else ()
     for node in (place.node, *(item.context_expr for item in items)):
         called = isinstance(node, ast.Call)

@@ -79,7 +79,7 @@ def _parsed(frame: FrameType) -> ast.AST | None:
         block = inspect.getblock(lines[first - 1 :])
         head = "if True:\n" if block and block[0][:1].isspace() else "\n"
         return ast.increment_lineno(ast.parse(head + "".join(block)), first - 2)
-    except (SyntaxError, ValueError):  # the file has changed since it was imported
+    except (SyntaxError, ValueError):  # the source file has changed since Python imported it
         return None
 
 

@@ -53,7 +53,7 @@ def unknown_of_kernel(kernel: object, name: str) -> AttributeError:
     """Return the error for an unknown attribute of a kernel."""
     from pyptx_dsl.errors import UnknownNameError
 
-    if name.startswith("_"):  # Python and frameworks look up private names on any object
+    if name.startswith("_"):  # Python and frameworks look up names with `_` on any object
         return AttributeError(f"{type(kernel).__name__!r} object has no attribute {name!r}", name=name, obj=kernel)
     known = tuple(each for each in dir(type(kernel)) if not each.startswith("_"))
     return UnknownNameError(f"a kernel has no {name!r}", help=KERNEL_NAMES.get(name) or close(name, known))

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["bytes_reached"]
 
 _MOVES, _SUMS = frozenset({"mov", "cvta"}), frozenset({"add", "or"})
-_ROUNDS = 2  # passes over the body: the second one sees offsets that a loop's later instructions set
-_WIDEST = 16  # bytes of the widest access, assumed at the highest offset
+_ROUNDS = 2  # passes over the kernel's body: the second pass sees offsets that later instructions of a loop set
+_WIDEST = 16  # bytes of the widest PTX access, which is assumed at the highest offset
 
 
 def bytes_reached(kernel: nodes.Function, symbols: Iterable[str]) -> int:

@@ -131,7 +131,7 @@ def _row(name: str, arrays: Sequence[str], each: nodes.Parameter, kernel: str) -
             else f"no installed plugin provides descriptors of that parameter's size: {descriptor_remedy()}",
         )
     if index is None:
-        bits = dtype.kind == "unsigned"  # compilers declare signed integers as .u32 or .u64, too
+        bits = dtype.kind == "unsigned"  # compilers declare signed parameters as .u32 or .u64, too
         return EntryParameter(name, "scalar", f"b{dtype.bits}" if bits else dtype.name)
     if dtype.bits != u64.bits or dtype.is_float:
         raise SignatureError(f"parameter {name!r} of {kernel!r} is a {dtype}, not a pointer to an array")

@@ -30,13 +30,13 @@ _ARRAYS = {
     "f32": "float32",
     "f64": "float64",
 }
-_ELEMENTS = 1 << 22  # elements of each example array
-_NUMBER = 16  # value of each integer argument: most kernels handle a size of 16 without a remainder
+_ELEMENTS = 1 << 22  # number of elements of each array argument in the printed Python lines
+_NUMBER = 16  # value of each integer kernel argument: most kernels handle a size of 16 without a remainder
 _THREADS = 128  # threads per CTA, if the kernel header has no .maxntid
 _SHARED = 49152  # bytes of dynamic shared memory that every GPU grants a CTA
 _KIB = 1024
 _WIDTH = 100  # maximum columns of a printed Python line
-_WIDE = 64  # bits of an element for which jax needs jax_enable_x64
+_WIDE = 64  # element size in bits for which jax requires jax_enable_x64
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ def _pieces(text: object, code: CodeType) -> Iterator[CodeType]:
             f"{code.co_qualname!r} must return a body text whose lines start below the quotes, indented by four spaces",
             help=f'def {code.co_name}(…):\n    return r"""\n    ptx.inst.ret()\n    """',
         )
-    begin = max(line for _, _, line in code.co_lines() if line is not None) + 1  # first line of the text
+    begin = max(line for _, _, line in code.co_lines() if line is not None) + 1  # line number of the text's start
     for start, end in pairwise(_cuts(lines)):
         yield _compiled(lines[start:end], begin + start, code.co_filename)
 

@@ -18,7 +18,7 @@ __all__ = ["Pointer", "instructions", "pointers"]
 _CARRY = frozenset({"mov", "cvta", "add", "sub", "mad", "selp"})  # opcodes whose result is a pointer if a source is one
 _ELSEWHERE = frozenset({"param", "shared", "local", "const"})
 _WRITE = frozenset({"st", "red", "atom"})
-_ROUNDS = 2  # passes over the body: the second one sees pointers that a loop's later instructions set
+_ROUNDS = 2  # passes over the kernel's body: the second pass sees pointers that later instructions of a loop set
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _TYPES = ("b8", "b16", "b32", "b64")
 _DWARF_TYPES = ("byte", "4byte", "quad")
-_ANYWHERE = 1 << 7  # numbers from 0 to 127 fit every data type of a section
+_ANYWHERE = 1 << 7  # numbers below this limit (0 to 127) fit every data type of a debugging section
 
 
 class SectionBlock:

@@ -40,13 +40,13 @@ def pointer_hint(name: str) -> str:
 
 def refusal(operation: str, left: Handle, right: object) -> RegisterTypeError:
     """Return the error for an operator on unsupported operands; `right` is None for unary operators."""
-    if hasattr(right, "tma_desc"):  # a TensorSpec; importing its class here would be circular
+    if hasattr(right, "tma_desc"):  # `right` is a TensorSpec; to import its class would be circular
         name = getattr(right, "name", "X")
         return RegisterTypeError(
             f"{SYMBOLS[operation]} is not defined for {left.dtype} and the array {name}", help=pointer_hint(name)
         )
     other = f" and {right.dtype}" if isinstance(right, Handle) else "" if right is None else f" and {right!r}"
-    if hasattr(right, "byte_offset"):  # a SharedAddress; importing its class here would be circular
+    if hasattr(right, "byte_offset"):  # `right` is a SharedAddress; to import its class would be circular
         return RegisterTypeError(
             f"{SYMBOLS[operation]} is not defined for {left.dtype} and an address in shared memory",
             help="use s[index] for an element; for bytes, move the address to a register: a = "

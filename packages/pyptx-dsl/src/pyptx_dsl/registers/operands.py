@@ -142,7 +142,7 @@ def alignment(value: object) -> int | None:
     return number
 
 
-_LISTS = (list, tuple)  # for isinstance: `list | tuple` in each call would create a union object
+_LISTS = (list, tuple)  # argument of isinstance: `list | tuple` would create a union object in each call
 
 
 def as_items(value: object) -> list[object] | None:
@@ -175,7 +175,7 @@ def float_text(value: float, bits: int) -> str:
     return "0f" + packed.hex().upper()
 
 
-# Instructions in which an integer argument is a value of the floating-point type, never a count or a selector.
+# Opcodes whose integer arguments are values of the instruction's floating-point type, never counts or selectors.
 NUMERIC = frozenset(
     [
         "mov",
@@ -245,7 +245,7 @@ def parse_text(text: str) -> Operand:
         return parse_operand(text)
     except PtxSyntaxError as error:
         help = error.help or "write one operand per string: a name, a number, an expression"
-        if "Reg(" in text:  # an f-string contained a register
+        if "Reg(" in text:  # the operand is an f-string that formatted a register
             help = "pass registers themselves, not strings: ptx.addr(p + offset), pred=p, pred=~p"
         raise OperandError(f"invalid operand {text!r}: {error.message}", help=help) from None
 

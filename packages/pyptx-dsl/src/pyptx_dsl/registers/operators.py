@@ -65,7 +65,7 @@ def in_place(operation: str, left: Reg, right: object) -> Reg:
     slot = left.slot
     behind: Mapping[int, OffsetForm] = {} if slot is None else slot.looped
     if slot is not None:
-        # A loop may read the OffsetSlot's wider registers again. The write below makes them stale: recompute them all.
+        # Later iterations of a loop may read wider copies of `left`. The write makes the copies stale: recompute them.
         slot.detach(behind)
     if _is_logic(left, right):
         _logic(operation, left, right, left)

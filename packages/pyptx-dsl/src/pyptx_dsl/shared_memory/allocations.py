@@ -199,7 +199,7 @@ class SharedAlloc:
         return SharedAddress(self.name, 0, self._trace).__ptx_operand__(trace)
 
 
-# The number of dimensions determines the type of `s[i]`. These subclasses declare it for type checkers.
+# The number of dimensions determines the type of `s[i]`. Subclasses of SharedAlloc declare this type for type checkers.
 class SharedVector(SharedAlloc):
     """A one-dimensional allocation: one index selects an element."""
 
@@ -305,7 +305,7 @@ def refuse_plain_offset(base: object, offset: int) -> None:
         place, swizzle = base.byte_offset, base.layout
     else:
         return
-    # Applying a swizzle twice gives the original offset.
+    # A swizzle is its own inverse: applied twice, it gives the original byte offset.
     if swizzle is not None and swizzle.apply(swizzle.apply(place) + offset) != place + offset:
         raise OperandError(
             f"an offset of {offset} bytes in {base.name} reaches another element, due to the swizzle {swizzle.name}",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyptx_dsl.instructions.automaton import Thread
     from pyptx_ir.isa.patterns import OperandSlot
 
-# Annotation in a stub -> kinds of source operands that have it; operands of other kinds accept any object.
+# Annotation of a stub's parameter -> operand kinds annotated with it; parameters of other kinds accept any object.
 _KINDS: dict[str, str] = {
     "Value": (
         "typed relaxed wide any register bits shared_location part part_or_constant signed_part "

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.patterns import Pattern
     from pyptx_ir.isa.rows import InstructionRow
 
-# Maximum forms in a stub's docstring: of an instruction, and of a later modifier. The reference page lists all forms.
+# Maximum number of forms in a stub's docstring: of an opcode, and of a later modifier. The reference lists all forms.
 SHOWN = 3
 SHOWN_AT_WORD = 2
-LONGEST = 32  # maximum characters of a class name made of all opcode tokens
+LONGEST = 32  # maximum length of a stub class's name that contains all opcode tokens
 
 HEAD = '''# fmt: off
 """Type stub of `ptx.inst`{owner}, for type checkers and editors.

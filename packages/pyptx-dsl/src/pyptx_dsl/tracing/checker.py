@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.limits import Limits
     from pyptx_ir.syntax.nodes import Instruction
 
-# For each matching form of an instruction: (operand index, permitted values) of its constants.
+# For each form that an instruction matches: (operand index, permitted values) of each constant operand.
 Choices: TypeAlias = "tuple[tuple[tuple[int, Limits], ...], ...]"
 
 

@@ -137,7 +137,7 @@ class Names:
         self.unnamed_labels: set[str] = set()
         self._kernel = kernel
         self._declared = declared
-        # Names declared in inner `{ }` scopes so far, also in closed scopes; names of labels; generated names.
+        # Taken names: names declared in inner `{ }` scopes so far, also in closed scopes; label names; generated names.
         self._taken: set[str] = {kernel}
         # Large register groups of all `{ }` scopes so far: `_taken` does not store their names.
         self._banks: list[NumberedNames] = []

@@ -10,7 +10,7 @@ from pyptx_ir.syntax import operands as tree
 
 Places = Mapping[str, tuple[str, int]]
 
-_PLAIN: frozenset[type] = frozenset({tree.Register, tree.Immediate})  # operand classes that contain no symbol
+_PLAIN: frozenset[type] = frozenset({tree.Register, tree.Immediate})  # classes of PTX operands that contain no symbol
 
 
 def rebase(instruction: nodes.Instruction, places: Places) -> nodes.Instruction:

@@ -66,10 +66,10 @@ class Trace:
         self.memories = Memories()
         self.offsets: dict[str, OffsetSlot] = {}
         self.checker = Checker(target, version, forms)
-        self.declarations: StatementChecker | None = None  # checker of declarations; the first variable may create it
+        self.declarations: StatementChecker | None = None  # checker of variable declarations, created on demand
         self.names = Names(name, self.checker.declared)
         self.globals: list[nodes.Statement] = []
-        self.descriptors: dict[tuple[str, str], Reg] = {}  # (tensor name, descriptor kind) -> register with its address
+        self.descriptors: dict[tuple[str, str], Reg] = {}  # (tensor name, descriptor kind) -> descriptor's address
         self.parameter_types: Mapping[str, PtxType | None] = {}  # parameter name -> type; None for an array
         self.faults: list[TraceError] = []
         """Errors found where Python cannot raise, as in a closing generator; the trace's end raises the first one."""
@@ -109,7 +109,7 @@ class Trace:
 
     def lowered(self, values: Sequence[object], opcode: tuple[str, ...]) -> tuple[tree.Operand, ...]:
         """Return the operands for Python values; numbers become literals of the type that `opcode` requires."""
-        # Fast path for registers that are not offsets, and for literals; `lower` would return the same operands.
+        # Fast path for literals and for registers without an OffsetSlot; `lower` would return the same operands.
         return tuple(
             [
                 value.operand
@@ -397,4 +397,4 @@ def tracing(trace: Trace) -> Generator[Trace]:
     finally:
         ACTIVE.reset(token)
         trace.close()
-        trace.recorder.root = outside  # restored, usually to None: a frame would keep its variables alive
+        trace.recorder.root = outside  # the outer root, usually None: a recorded frame keeps its variables alive

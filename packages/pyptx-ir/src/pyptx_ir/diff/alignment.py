@@ -17,12 +17,13 @@ if TYPE_CHECKING:
 Pairs: TypeAlias = "list[tuple[int, int]]"
 _Row: TypeAlias = "list[tuple[int, int]]"
 
-# Maximum steps of the search for a shortest edit script: a number per entry of both sequences, plus a constant.
+# Maximum steps of the search for a shortest edit script of two sequences of statements: `_STEPS_AN_ENTRY` for each
+# statement of both sequences, plus `_STEPS`.
 _STEPS_AN_ENTRY: Final = 4
 _STEPS: Final = 20_000
-_DEEPEST: Final = 8  # maximum recursion depth of splitting the sequences
-_WIDTHS: Final = (1, 8)  # consecutive entries that split both sequences if they occur once in each
-_LOOKAHEAD: Final = 64  # entries of the second sequence in which the greedy match searches
+_DEEPEST: Final = 8  # maximum recursion depth of the alignment, which splits two sequences into parts
+_WIDTHS: Final = (1, 8)  # lengths of the subsequences, unique in both sequences, at which an alignment splits them
+_LOOKAHEAD: Final = 64  # number of next elements of the second sequence that the greedy alignment compares
 
 
 def align(left: Sequence[int], right: Sequence[int]) -> Pairs:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyptx_ir.diff.renaming import Bijection
     from pyptx_ir.diff.scopes import Declarations
 
-_Name: TypeAlias = int | tuple[str]  # number of a name's declaration, or (name,) if undeclared
+_Name: TypeAlias = int | tuple[str]  # a name in a statement: the number of its declaration; (name,) if undeclared
 
 
 _NONE: Final = "none"

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 Node: TypeAlias = Statement | Parameter | HeaderDirective
 
 
-Kinds: TypeAlias = "tuple[str | tuple[str], ...]"  # kind of declaration per name in a statement; (name,) if undeclared
+# For each name in a statement, the kind of its declaration; (name,) if undeclared.
+Kinds: TypeAlias = "tuple[str | tuple[str], ...]"
 
 
 class DiffItem(NamedTuple):

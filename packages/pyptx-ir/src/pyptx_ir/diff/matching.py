@@ -19,7 +19,7 @@ _Pairs: TypeAlias = "list[tuple[Body, Body]]"
 
 # Minimum fraction of the larger function's statements that must be equal to pair functions with different names.
 _LEAST: Final = 0.5
-_MOST_TRIED: Final = 4096  # maximum number of pairs of functions compared for similarity
+_MOST_TRIED: Final = 4096  # maximum number of function pairs whose similarity is computed
 
 
 def match_bodies(before: Content, after: Content) -> list[BodyPair]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 ONLY_FIRST = "A:"
 """Prefix of a name of the first module without a counterpart, if the second uses the name for another declaration."""
-# A string literal, in which nothing is renamed, or a name.
+# Matches a PTX name, or a string literal, which is skipped because names in strings are not renamed.
 _NAME = re.compile(r'"(?:[^"\\]|\\.)*"|(?<![\w$%.])[%$\w]+', re.ASCII)
 
 

@@ -57,7 +57,7 @@ class Reader:
         self._declarations = Declarations()
         self._module_scope = self._scope = NameScope()
         self._module = self._body = Body("module", "", [], [])
-        self._list_names: list[str] = []  # labels of the next .branchtargets or .calltargets
+        self._list_names: list[str] = []  # label of the .branchtargets or .calltargets that is read next
         self._sections: list[tuple[Section, int]] = []
         self._labels: dict[str, list[int]] = {}
         self._shapes: dict[bool, dict[int, tuple[Shape, list[str]]]] = {False: {}, True: {}}

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from pyptx_ir.diff.items import DiffItem
 
 
-# Function that returns the alignment key of a `DiffItem` (statement), given the item, its declaration numbers in the
-# second module, and the shapes of all statements by token.
+# Function that returns the key by which a statement (`DiffItem`) is aligned, given the statement, the numbers of its
+# declarations in the second module, and the shapes of all statements by token.
 _Key: TypeAlias = "Callable[[DiffItem, tuple[int, ...], Sequence[Shape]], Hashable]"
 
 
@@ -24,9 +24,9 @@ def _word(item: DiffItem) -> str:
     return node.opcode[0] if isinstance(node, Instruction) else node.__class__.__name__
 
 
-# Alignment keys, the strictest first. Statements paired by the second key differ in names, by the third also in
-# literals, by the last three in the operation. Each key applies only to the statements that the previous keys left
-# unpaired.
+# Keys by which the statements of two functions are aligned, the strictest first. Statements paired by the second key
+# differ in names, by the third also in literals, by the last three in the operation. Each key applies only to the
+# statements that the previous keys left unpaired.
 _KEYS: tuple[_Key, ...] = (
     lambda item, names, _: (item.token, names),
     lambda item, _, __: item.token,

@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from pyptx_ir.diff.items import DiffItem
     from pyptx_ir.diff.scopes import Declarations
 
-_AGREED: Final = 4  # weight factor of an aligned pair of statements that agrees with an earlier renaming
+# Factor by which an aligned pair of statements counts more in the choice of renamings if it agrees with earlier ones.
+_AGREED: Final = 4
 
-_SAME_NAME: Final = 16  # weight factor of two declarations with equal names
+_SAME_NAME: Final = 16  # factor by which a pair of declarations counts more if their names are equal
 
 
 class Votes(defaultdict[tuple[int, int], float]):

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 _MARKS: Final = {"same": " ", "removed": "-", "added": "+"}
 _COLOURS: Final = {"-": "31", "+": "32", "@": "36", "!": "33", "*": "1"}  # ANSI colors, as in `git diff`
-_WIDEST: Final = 120  # maximum characters shown of a statement; initializers can have megabytes
+_WIDEST: Final = 120  # maximum number of characters of a statement in a report; an initializer can have megabytes
 
 
 def text(comparison: Comparison, names: tuple[str, str], *, colour: bool = False, renamings: bool = False) -> str:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 ChangeKind: TypeAlias = Literal["same", "removed", "added", "changed"]
 
-SCHEMA = 1  # version of the objects of `as_json`; the fields of one version keep their meaning
+SCHEMA = 1  # version of the JSON format of `as_json`; the fields of one version keep their meaning
 
 
 @dataclass(frozen=True, slots=True)

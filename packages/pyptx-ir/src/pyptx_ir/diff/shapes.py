@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 Shape: TypeAlias = "Hashable"
 
-NUMBER = "#"  # first element of the shape tuple of a literal
+NUMBER = "#"  # first element of a tuple that is the shape of a numeric literal
 _NAME = "name"
 _ZERO = (NUMBER, 0)
 _TYPE = re.compile(r"(?:[busf]|bf|tf)[0-9]\w*|e[0-9]m[0-9]\w*")

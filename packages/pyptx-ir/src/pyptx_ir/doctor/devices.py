@@ -16,7 +16,7 @@ from pyptx_ir.plugins.rows import Diagnosis
 from pyptx_ir.plugins.targets import find_target
 
 LAUNCHER: Final = "pyptx_launch"
-DEFAULT_ARCH: Final = "sm_90a"  # default arch of `@kernel`
+DEFAULT_ARCH: Final = "sm_90a"  # target of a `@kernel` without the argument `arch`
 _GIB: Final = 1 << 30
 
 

@@ -74,7 +74,7 @@ def _clashes() -> tuple[Diagnosis, ...]:
     """Report plugins with conflicting names, which the plugin manager detects at its first query."""
     from pyptx_ir.plugins.manager import manager
 
-    if manager().broken():  # a plugin that did not load: the queries below would raise its error
+    if manager().broken():  # if a plugin failed to load, each plugin query below would raise its error
         return ()
     known = manager()
     for ask in (known.targets, known.namespaces, known.launch_attributes, known.runtimes, known.commands):

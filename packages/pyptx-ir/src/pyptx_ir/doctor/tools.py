@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 COMPILERS: Final = ("ptxas", NVJITLINK)
-# What each tool does, for the report that it is missing.
+# Purpose of each CUDA tool, printed if the tool is missing.
 _PURPOSES: Final = {
     "ptxas": "compiles PTX to machine code",
     NVJITLINK: "compiles PTX if ptxas is not installed",

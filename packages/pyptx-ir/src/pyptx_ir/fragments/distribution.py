@@ -10,7 +10,7 @@ from functools import cache
 
 from pyptx_ir.fragments.layout import Fragment, Stride
 
-_GROUP = 2  # number of lane index bits within a group of four lanes
+_GROUP = 2  # number of bits of a lane index that number the lanes in a group of four
 _LANES = 5
 
 

@@ -49,7 +49,8 @@ def mma_fragment(shape: str, operand: Operand, element: str, layout: str = "") -
 # --- m8n8k4 with f16: four MMAs at once, each by lanes 4p to 4p+3 and 4p+16 to 4p+19 -------------------------
 
 _PRODUCT: Final = (Stride(0, 0, 1), Stride(0, 0, 2))
-# Steps in the matrix for bits 0, 1 and 4 of the lane index, then for the bits of the element index.
+# For each operand (name, type, layout) of mma.m8n8k4: steps in the matrix for bits 0, 1 and 4 of the lane index, then
+# for the bits of the element index.
 _QUAD_PAIRS: Final[dict[tuple[str, str, str], tuple[tuple[Stride, Stride, Stride], tuple[Stride, ...]]]] = {
     ("a", "f16", "row"): ((Stride(1), Stride(2), Stride(4)), (Stride(0, 1), Stride(0, 2))),
     ("a", "f16", "col"): ((Stride(0, 1), Stride(0, 2), Stride(4)), (Stride(1), Stride(2))),
@@ -77,7 +78,7 @@ def _quad_pairs(operand: Operand, element: str, layout: str) -> Fragment:
 
 _TILE_ROWS: Final = 16
 _TILE_COLUMNS: Final = 8
-_WMMA_F16_ELEMENTS: Final = 4  # bits of an element's index in f16 A or B: 16 elements a lane, some are copies
+_WMMA_F16_ELEMENTS: Final = 4  # bits of an element index of f16 A or B in wmma: 16 per lane, with copies
 _WMMA_TRANSPOSED: Final[dict[Operand, Operand]] = {"a": "b", "b": "a", "c": "c", "d": "d"}
 
 

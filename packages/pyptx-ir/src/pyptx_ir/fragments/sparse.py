@@ -14,8 +14,8 @@ from pyptx_ir.fragments.layout import Fragment, Stride
 from pyptx_ir.fragments.mma import sizes
 from pyptx_ir.isa.matrix_rows import BITS
 
-_FIELD = 2  # bits of a metadata field
-_FIELDS = 16  # metadata fields per 32-bit register
+_FIELD = 2  # bits of a metadata field, the index of one stored element of a sparse matrix
+_FIELDS = 16  # number of sparse-matrix metadata fields in a 32-bit register
 _WORD = 32
 _HALF_ROWS = 8
 

@@ -205,7 +205,7 @@ def judge(
         limits = tuple(limits_in(pattern, filled, shapes) for pattern, filled in fits)
         return Judgement(None, () if () in limits else limits)
     meant = _fitting(matches, shapes, address_size)
-    if meant is not None:  # the operands match only a form of another target or version
+    if meant is not None:  # only instruction forms of other targets or PTX versions accept these operands
         return Judgement(unavailable(meant.row, opcode, target, version))
     found = [(fault, pattern) for fault, pattern, _ in faults if fault is not None]
     fault, pattern = max(found, key=lambda each: _progress(each[0]))
@@ -247,7 +247,7 @@ def _rows_of(opcode: str) -> tuple[InstructionRow, ...]:
 
 def names_a_bank(opcode: tuple[str, ...]) -> bool:
     """Return whether a modifier is a numbered constant bank of PTX before 2.2, absent from the table."""
-    return any(word.endswith("]") for word in opcode[1:])  # ld.const[3] loads from bank 3
+    return any(word.endswith("]") for word in opcode[1:])  # such as `ld.const[3]`, which loads from constant bank 3
 
 
 def _fitting(

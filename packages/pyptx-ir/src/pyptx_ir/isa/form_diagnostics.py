@@ -135,7 +135,7 @@ def unready_unified(opcode: tuple[str, ...], target: str, version: tuple[int, in
 def unready_register(name: str, operand: int, target: str, version: tuple[int, int]) -> FormDiagnostic | None:
     """Return why this target or version lacks the special register `name` in operand number `operand`, or None."""
     rows = special_register_rows()
-    row = rows.get(name) or rows[f"{name}.x"]  # the table has rows for `%tid.x`, …, not for `%tid`
+    row = rows.get(name) or rows[f"{name}.x"]  # vectors such as %tid have rows for their components only
     diagnostic = _unready(name, row.since, (row.target,) if row.target else (), target, version)
     return diagnostic and replace(diagnostic, operand=operand)
 

@@ -46,8 +46,8 @@ ELEMENTS: Final = (
     # and .kind::mxf4nvf4, whose rows use b4.
     *(Element(name, 8, _ANY) for name in ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")),
     Element("b4", 4, _ANY),
-    Element("b32", 32, _ANY),  # a 32-bit register with any contents
-    Element("bits", 32),  # a 32-bit register that ptxas requires to be untyped
+    Element("b32", 32, _ANY),  # a 32-bit register of any type
+    Element("bits", 32),  # a 32-bit register of an untyped type, .b32, as ptxas requires
 )
 BITS: Final[Mapping[str, int]] = {element.name: element.bits for element in ELEMENTS}
 """Bits per matrix element, by name of NVIDIA's element types."""

@@ -35,7 +35,7 @@ MEMORIES: Final = (
         "shared",
         "shared memory",
         lambda target: target.shared_optin,
-        alignment=128,  # required by bulk tensor copies. Manual: "Tensors", "cp.async.bulk.tensor"
+        alignment=128,  # bytes; bulk tensor copies require it. Manual: "Tensors", "cp.async.bulk.tensor"
         declared=True,
         help="use fewer stages or smaller tiles",
     ),

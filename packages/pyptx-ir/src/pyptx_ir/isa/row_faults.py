@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 
 _SCALARS = ("typed", "relaxed", "wide", "register", "braced")
 _NESTED = ("vec", "sparse")
-LITERALS: Final = ("single", "double", "int")  # kinds of literals that may replace registers of a matrix
-ROW_BITS: Final = 128  # bits of a matrix row in shared memory (ldmatrix, stmatrix)
-_WIDEST = 64  # bits of the widest register that holds elements
+# Kinds of literals that are valid in place of a matrix operand's registers.
+LITERALS: Final = ("single", "double", "int")
+ROW_BITS: Final = 128  # bits of one matrix row in shared memory, which ldmatrix loads and stmatrix stores
+_WIDEST = 64  # bits of the widest register that holds matrix elements
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ SIZES: dict[str, int] = {
     for bits in sizes
 } | {"f16": 16, "f32": 32, "f64": 64, "f16x2": 32}
 
-# Types that are not register types, with the registers that hold them.
+# PTX types that no register can be declared with, and the types of the registers that hold their values.
 HELD_BY: dict[str, tuple[str, ...]] = {
     "pred": ("pred",),
     "f16x2": ("f16x2", "b32"),

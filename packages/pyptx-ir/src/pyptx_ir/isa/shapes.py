@@ -48,7 +48,7 @@ _FORMER_TYPES: dict[str, tuple[str, ...]] = {
 _NO_INDICES = frozenset({"f16", "f16x2", "bf16", "bf16x2", "f32", "f64", "pred", "b128", "part"})
 
 _CODE = frozenset({".label", ".targets", ".func", ".entry"})
-_NAMES = (Register, Symbol)  # classes for isinstance, as a tuple: the union type would be built at each call
+_NAMES = (Register, Symbol)  # a tuple for isinstance: the union `Register | Symbol` would be built at each call
 
 Shape: TypeAlias = "tuple[str | Shape, ...]"
 Declared: TypeAlias = "Callable[[str], str | None]"

@@ -128,7 +128,8 @@ TARGETS: Final[tuple[TargetRow, ...]] = (
     *_old(80, (7, 0), 163),
     *_old(86, (7, 1), 99),
     *_old(87, (7, 4), 163),
-    # sm_88: PTX 9.0 in the manual, but ptxas 13.0 accepts 7.4 too. No table has its limits; those of sm_86 are used.
+    # sm_88: since PTX 9.0 by the manual, but ptxas 13.0 also accepts 7.4. No table has its limits; those of sm_86 are
+    # used.
     *_old(88, (9, 0), 99),
     *_old(89, (7, 8), 99),
     *_suffixed(90, (7, 8), arch=(8, 0), family_since=None, family=None, optin=227, clusters=(8, 16)),

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_FORGET: Final[list[Callable[[], None]]] = []  # `cache_clear` methods of the cached functions
+# The `cache_clear` methods of all functions whose cache depends on plugins.
+_FORGET: Final[list[Callable[[], None]]] = []
 
 
 def until_plugins_change(maxsize: int | None = None) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -20,7 +21,8 @@ def until_plugins_change(maxsize: int | None = None) -> Callable[[Callable[P, R]
     def cached(function: Callable[P, R]) -> Callable[P, R]:
         made = functools.lru_cache(maxsize)(function)
         _FORGET.append(made.cache_clear)
-        return cast("Callable[P, R]", made)  # no wrapper around lru_cache's result, for speed
+        # Return the `lru_cache` object itself: a wrapper around it would make calls slower.
+        return cast("Callable[P, R]", made)
 
     return cached
 

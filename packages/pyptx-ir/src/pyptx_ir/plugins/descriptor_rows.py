@@ -21,7 +21,7 @@ class DescriptorCode(Value):
     """
 
     functions: tuple[tuple[str, str], ...]
-    storage: Callable[[str, Any], Sequence[str]]  # Any: here and below, an instance of `DescriptorKind.described`
+    storage: Callable[[str, Any], Sequence[str]]  # Any: an instance of `DescriptorKind.described`, here and below
     encoding: Callable[[str, Any, str], Sequence[str]]
     expresses: Callable[[Any], bool]
 
@@ -62,12 +62,12 @@ class DescriptorKind(Value):
     alignment: int
     suffix: str
     example: str
-    describe: Callable[[Any, Mapping[str, int]], object]  # Any: a `Tile` of pyptx_dsl
+    describe: Callable[[Any, Mapping[str, int]], object]  # Any: a `pyptx_dsl` `Tile`
     plain: Callable[[Any], Mapping[str, object]]
     restore: Callable[[Any], object]  # Any: a `Field` of pyptx_dsl
     array_alignment: Callable[[Any], int]
     code: DescriptorCode | None = None
-    fitting: Callable[[Any, str], ExampleTile | None] | None = None  # Any: a `Function`, slow to import
+    fitting: Callable[[Any, str], ExampleTile | None] | None = None  # Any: a `Function` node
 
     @property
     def title(self) -> str:

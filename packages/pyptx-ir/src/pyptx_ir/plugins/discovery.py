@@ -53,7 +53,7 @@ def _installed() -> dict[tuple[str, str], Candidate]:
 
     found = {
         (point.name, point.value): Candidate(point.name, point.dist.name if point.dist else "unknown", point.load)
-        for point in reversed(list(entry_points(group=GROUP)))  # reversed: of duplicates, the first on the path wins
+        for point in reversed(list(entry_points(group=GROUP)))  # reversed: the first duplicate on sys.path wins
         if point.value != BASELINE
     }
     return dict(sorted(found.items()))

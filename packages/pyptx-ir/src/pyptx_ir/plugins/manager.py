@@ -302,7 +302,7 @@ class Plugins:
         found = self._collected.get(hook)
         if found is not None:
             return found
-        with self._lock, collector_paused(lasting=True):  # the collected rows are never freed
+        with self._lock, collector_paused(lasting=True):  # rows of plugins are kept until exit
             if hook not in self._collected:
                 found = _unique(hook, self._registry().contributions(hook))
                 if hook in _EXAMINED:

@@ -37,7 +37,7 @@ from pyptx_ir.plugins.version import API_VERSION
 if TYPE_CHECKING:
     from pyptx_ir.plugins.discovery import Candidate
 
-# For each hook, the class of its rows, and the attribute that identifies a row.
+# For each plugin hook, the class of the rows that it returns, and the attribute that identifies a row.
 ROWS: dict[str, tuple[type, str]] = {
     "pyptx_targets": (TargetRow, "name"),
     "pyptx_instructions": (InstructionRow, "name"),

@@ -14,7 +14,7 @@ from pyptx_ir.values import Value, value
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from typing_extensions import TypeVar  # type checkers bundle its stub; `typing.TypeVar` has defaults since 3.13
+    from typing_extensions import TypeVar  # `typing.TypeVar` has no defaults before Python 3.13
 
     from pyptx_ir.fragments.layout import Fragment
     from pyptx_ir.syntax.nodes import Module
@@ -68,13 +68,13 @@ class Im2col(Value):
     pixels: int
 
 
-# Values of the TensorMap fields, in the order of the driver's enumerations.
+# Values of the fields of a TensorMap, in the order of the CUDA driver's enumerations.
 SWIZZLES: Final = ("none", "32B", "64B", "128B", "128B_atom_32B", "128B_atom_32B_flip_8B", "128B_atom_64B")
 INTERLEAVES: Final = ("none", "16B", "32B")
 L2_PROMOTIONS: Final = ("none", "64B", "128B", "256B")
 FILLS: Final = ("zeros", "nan")
-# Keyword of a runtime's `call`, not valid as a kernel's keyword: the arrays of `out=` were allocated for this call, so
-# the kernel must write every element of them.
+# Keyword argument that pyptx-jax adds to a runtime's `call`, never a user: the arrays of `out=` were allocated for this
+# call, so the kernel must write each of their elements.
 ALLOCATED: Final = "out is allocated"
 
 
@@ -365,7 +365,7 @@ class SugarRule(Value):
     summary: str
     before: str
     after: str
-    find: Callable[[Any, Any], Iterable[Any]]  # Any: classes of pyptx_transpile, which depends on this package
+    find: Callable[[Any, Any], Iterable[Any]]  # Any: pyptx_transpile's classes, because it depends on pyptx_ir
     behind: str | None = None
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pyptx_ir.plugins.descriptor_rows import DescriptorKind
 
-# Modules that importing any plugin loads.
+# Packages that the import of a plugin may load besides its own.
 ALLOWED = frozenset({"pyptx_ir", "pluggy"})
 
 
@@ -67,7 +67,8 @@ def examine(module: str) -> None:
         raise AssertionError(str(error))
     baseline = Plugins(lambda: candidates[:1])
     given = set(baseline.instructions())
-    rows = [row for row in plugins.instructions() if row not in given]  # raises PluginError for an invalid row
+    # `instructions` raises PluginError for an invalid row.
+    rows = [row for row in plugins.instructions() if row not in given]
     _check_values([*rows, *plugins.targets(), *plugins.semantics(), *plugins.runtimes(), *plugins.commands()])
     _check_values([*plugins.elements(), *plugins.fragments(), *plugins.matrix_moves()])
     _check_values([*plugins.memories(), *plugins.check_codes(), *plugins.check_rules()])

@@ -33,7 +33,7 @@ ENTRY: Final = struct.Struct("<HHIQIIHHIIIQQQ")
 PTX: Final = 1
 KINDS: Final = {PTX: "PTX", 2: "machine code", 8: "NVVM IR"}
 LZ4, ZSTD = 0x2000, 0x8000
-PACKAGES: Final = {"lz4": "lz4", "zstd": "zstandard"}  # package that decompresses an image, by `Image.compression`
+PACKAGES: Final = {"lz4": "lz4", "zstd": "zstandard"}  # Python package for each compression of an image
 LONGEST_TEXT: Final = 1 << 29
 """Maximum size of a decompressed text in bytes; the largest known text has 12 million."""
 _LZ4_RATIO = 255  # maximum number of bytes that one byte of an LZ4 block expands to
@@ -133,7 +133,7 @@ def _entries(data: Bytes, at: int, end: int) -> Iterator[Image]:
 def _lz4(payload: bytes, image: Image) -> bytes:
     if image.size > min(LONGEST_TEXT, _LZ4_RATIO * len(payload)):
         raise _too_long(image)
-    block = importlib.import_module("lz4.block")  # imported by name, because lz4 has no type information
+    block = importlib.import_module("lz4.block")  # not by an import statement, because lz4 has no type information
     try:
         text: bytes = block.decompress(payload, uncompressed_size=image.size)
     except block.LZ4BlockError as error:

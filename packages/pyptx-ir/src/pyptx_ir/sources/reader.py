@@ -78,13 +78,14 @@ def opened(name: str) -> CommandInput:
         with path.open("rb") as file:
             return CommandInput(name, file.read(_HEAD), path)
     if not path.exists():
-        return CommandInput(name, path=path)  # some formats need only the name; other formats fail to read the file
+        # Some formats need no file, only its name; the others report the missing file.
+        return CommandInput(name, path=path)
     data = path.read_bytes()
     return CommandInput(name, data[:_HEAD], held=data)
 
 
 def _format(source: CommandInput) -> SourceFormat:
-    if PTX.begins is not None and PTX.begins.match(source.head):  # PTX, the common case, needs no plugins
+    if PTX.begins is not None and PTX.begins.match(source.head):  # plain PTX is recognized before any plugin is loaded
         return PTX
     from pyptx_ir.plugins.manager import manager
 

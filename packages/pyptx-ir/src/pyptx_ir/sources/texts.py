@@ -13,7 +13,7 @@ from pyptx_ir.syntax.source import decode
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-# A heading of `cuobjdump -ptx` or `-sass`, with its lines `arch = sm_90`, `compressed`, ….
+# Heading of one module in the output of `cuobjdump -ptx` or `-sass`, with its lines `arch = sm_90`, `compressed`, ….
 _HEADING = re.compile(
     r"^Fatbin (?P<kind>\w+) code:[^\n]*\n=+\r?\n(?:(?:compressed|[A-Za-z_][\w ]* ?= )[^\n]*(?:\n|\Z))*"
     r"|^member [^\n]*:\r?$",
@@ -49,7 +49,7 @@ def _listed(listing: str) -> Iterator[tuple[int, str]]:
 
 def _text(source: CommandInput) -> Sequence[PtxSource]:
     if source.path is not None:
-        source.path.stat()  # raises the error for a missing file
+        source.path.stat()  # raises FileNotFoundError now, before the file's text is read
     return (PtxSource(source.name, partial(_decoded, source)),)
 
 

@@ -31,7 +31,8 @@ FUNCTIONS = frozenset({"entry", "func"})
 _BLANKS = " \t\r\n\f"
 _VECTORS = frozenset({"v2", "v4", "v8"})
 _POINTED = frozenset({"const", "global", "local", "shared"})
-# Parameters in the form that compilers emit: nine of ten lists match, at a fifth of the cost of lexing.
+# A function's parameter in the form that compilers emit: nine of ten parameter lists match, at a fifth of the cost of
+# lexing.
 _USUAL = re.compile(
     rf"[{BLANK}]*+\.param[ \t]++(?:\.align[ \t]++({DIGITS_TEXT})[ \t]++)?+\.(pred|[bfsu][0-9]{{1,3}})[ \t]++"
     rf"(?:(\.ptr)(?:[ \t]++\.(const|global|local|shared))?+[ \t]++\.align[ \t]++({DIGITS_TEXT})[ \t]++)?+"

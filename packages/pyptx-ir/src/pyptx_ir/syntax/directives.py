@@ -30,7 +30,7 @@ from pyptx_ir.syntax.operands import Operand, Symbol
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-DATA = frozenset({"b8", "b16", "b32", "b64", "byte", "4byte", "quad"})  # the last three are in @@DWARF lines
+DATA = frozenset({"b8", "b16", "b32", "b64", "byte", "4byte", "quad"})  # the last three occur in @@DWARF lines only
 _QUALIFIERS = SPACES | LINKING | {"reg", "align", "attribute"}
 _DWARF_WORD = re.compile(rf"@progbits|{DOTTED_NAME.pattern}", re.ASCII)
 
@@ -41,7 +41,7 @@ def directive(cursor: Cursor) -> Statement:
     read = _READERS.get(word[1])
     if read is not None:
         return read(cursor)
-    if word[1] in PERFORMANCE:  # such as .maxnreg, which early PTX also has in bodies
+    if word[1] in PERFORMANCE:  # performance directives such as .maxnreg, which early PTX has in function bodies, too
         return _plain(cursor, word[1])
     if word[1] in FUNCTIONS:
         return function(cursor, word[1], Qualifiers())
@@ -121,7 +121,8 @@ def _file(cursor: Cursor) -> File:
     if not cursor.eat(","):
         return File(index, name, **cursor.spelling())
     timestamp = cursor.number("a timestamp")
-    size = cursor.number("the file's size") if cursor.eat(",") else None  # ptxas accepts a timestamp without a size
+    # ptxas accepts a .file with a timestamp and no size.
+    size = cursor.number("the file's size") if cursor.eat(",") else None
     return File(index, name, timestamp, size, **cursor.spelling())
 
 

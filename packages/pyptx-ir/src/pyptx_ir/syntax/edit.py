@@ -37,7 +37,7 @@ def evolve(node: NodeT, **changes: object) -> NodeT:
 
 
 def _replaced(node: NodeT, changes: dict[str, Any]) -> NodeT:
-    # Any: the fields depend on the node's class, whose constructor checks the names.
+    # Any: the field values' types depend on the class of `node`, whose constructor rejects unknown field names.
     return replace(node, **changes)
 
 

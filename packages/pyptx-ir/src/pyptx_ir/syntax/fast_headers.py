@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.cursor import Cursor
 
 _LISTED = r"\(([^()]*+)\)"
-# Groups of the regular expression for a header: leading trivia; linking, kind, returned parameters, name, parameters.
+# Groups of the regular expression for a function header: leading trivia; linking directive, .entry or .func, returned
+# parameters, name, parameters.
 _HEAD = re.compile(
     rf"({TRIVIA_TEXT})(?:\.(visible|extern|weak)[ \t]++)?+\.(entry|func)[ \t]++"
     rf"(?:{_LISTED}[ \t]*+)?+({NAME_TEXT})\s*+{_LISTED}",
@@ -30,7 +31,7 @@ _DIRECTIVE = re.compile(
     rf"[ \t]++({DIGITS_TEXT}(?:,[ \t]*+{DIGITS_TEXT})*+)|(noreturn|explicitcluster|blocksareclusters))(?=\s*+[.{{;/])",
     re.ASCII,
 )
-# Group of the regular expression for the end of a header: the leading trivia of the body's brace.
+# Group of the regular expression for the end of a function header: the leading trivia of the body's opening brace.
 _END = re.compile(rf"\s*+;|({TRIVIA_TEXT})\{{", re.ASCII)
 
 _FunctionDraft = draft(Function)

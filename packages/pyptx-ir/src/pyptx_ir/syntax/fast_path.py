@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _USUAL_TRIVIA = "\n\t"
 _GUARD = rf"(?:@(!?{NAME_TEXT})[ \t]++)?+"
-# A dot after the opcode begins a modifier.
+# Operands of an instruction; text after a blank and a dot is a modifier of the opcode, not an operand.
 _OPERANDS = rf"(?:[{BLANK}]++(?!\.)([{WORD}{BLANK}$%.,+\-\[\]{{}}()|!<>&^~*]{{0,3000}}+))?+"
 _LABEL = rf"({NAME_TEXT}):(?!:)"
 _NUMBER = rf"[ \t]++({DIGITS_TEXT})"
@@ -69,8 +69,9 @@ _ORDINARY = re.compile(
     re.ASCII,
 )
 _VALUE = rf"[{WORD}$+\-.]++"
-# Groups of the regular expression: leading trivia; source text, type and values of a data line; source text and name of
-# a label. A list ends after its last value, so that each of several statements on a line is scanned once.
+# Groups of the regular expression for a line in a .section: leading trivia; source text, type and values of a data
+# line; source text and name of a label. A list of values ends after its last value, so that each of several statements
+# on a line is scanned once.
 _LINE = re.compile(
     rf"(\n|{TRIVIA_TEXT})(?:(\.(b8|b16|b32|b64)[ \t]++({_VALUE}(?:[ \t]*+,[ \t]*+{_VALUE})*+){END_OF_LINE_TEXT})"
     rf"|({_LABEL}))|",

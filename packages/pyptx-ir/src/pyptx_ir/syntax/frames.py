@@ -35,7 +35,7 @@ class OpenBrace:
         block = _block(tuple(self.items), closing_trivia, self.leading_trivia)
         if header is None:
             return block
-        # Only the parser has a reference to this header, so this mutation is part of its construction.
+        # Set the body of a frozen `Function` node, which nothing but the parser refers to yet.
         object.__setattr__(header, "body", block)
         return header
 

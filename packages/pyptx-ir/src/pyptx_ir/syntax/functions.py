@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.cursor import Cursor
     from pyptx_ir.syntax.operands import Operand
 
-# Manual: "Performance-Tuning Directives", "Cluster Dimension Directives", "Miscellaneous Directives".
+# Performance directives. Manual: "Performance-Tuning Directives", "Cluster Dimension Directives", "Miscellaneous
+# Directives".
 PERFORMANCE = frozenset(
     {
         "abi_preserve",
@@ -37,7 +38,7 @@ PERFORMANCE = frozenset(
         "reqntid",
     }
 )
-# A word after a directive without arguments belongs to the next statement.
+# First characters of an argument of a performance directive; any other word begins the next statement.
 _ARGUMENT = re.compile(r"[0-9\"(\-]|WARP_SZ\b")
 # Keywords after a prototype that begin the module's next statement.
 _STATEMENTS = FUNCTIONS | LINKING | SPACES | {"align", "attribute", "file", "section", "alias"}
@@ -56,7 +57,8 @@ def function(cursor: Cursor, kind: str, qualifiers: Qualifiers) -> Function:
     if cursor.eat("("):
         at = cursor.end
         returns = parameters(cursor)
-        if kind == "entry" and not returns:  # the tree can't represent an empty list of return values
+        # The syntax tree can't represent an entry with `()` as its list of return values.
+        if kind == "entry" and not returns:
             raise SyntaxFault(
                 "expected a function's name, found '('", at - 1, at, "remove the list: an entry returns nothing"
             )

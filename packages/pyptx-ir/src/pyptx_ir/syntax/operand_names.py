@@ -49,7 +49,7 @@ def _collect(operand: Operand, found: list[str]) -> None:
                 _collect(offset, found)
         case Vector(elements) | CallList(elements) | TensorAddress(elements):
             for element in elements:
-                if element.__class__ is not Immediate:  # skip literals: initializers have thousands
+                if element.__class__ is not Immediate:  # skip literals, of which an initializer may have thousands
                     _collect(element, found)
         case Pair(first, second) | Index(first, second):
             _collect(first, found)

@@ -110,7 +110,8 @@ def parse_operand(text: str) -> Operand:
 
 
 def _parse(source: Source, *, sections: bool = False, fast: bool = True) -> tuple[Module, tuple[PtxSyntaxError, ...]]:
-    # Python treats the characters of `_NO_BLANKS` as whitespace, ptxas does not: the full parser rejects them.
+    # The characters of `_NO_BLANKS` are whitespace for Python, but not for ptxas: text with one is left to the full
+    # parser.
     usual = not any(mark in source.text for mark in _NO_BLANKS)
     parser = _Parser(source, sections=sections, fast=fast and usual)
     with collector_paused(lasting=len(source.text) >= _LARGE):

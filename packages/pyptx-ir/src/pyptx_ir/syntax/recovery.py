@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-# A lexeme in skipped text; an unclosed comment extends to the end. A run of opening braces is one match, except its
-# last brace, which may open a block.
+# A lexeme in text that the parser skips after an error; an unclosed comment extends to the end of the text. A run of
+# opening braces is one match, except its last brace, which may open a block.
 _STEP = re.compile(
     r"""(?P<comment>//[^\n]*+ | /\*(?s:.*?)\*/)
       | (?P<open>/\*(?s:.*))
@@ -17,7 +17,7 @@ _STEP = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _TRIVIA = frozenset({"comment", "line", "blank"})
-# Start of a line that must begin a new statement.
+# Matches the start of a line that cannot continue the previous statement.
 _BEGINNING = re.compile(
     r"""@!?[%\w] | \.[a-z] | [{}]
       | [A-Za-z_$%][\w$]*+\s*+:(?!:)

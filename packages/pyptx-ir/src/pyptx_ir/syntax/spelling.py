@@ -52,7 +52,7 @@ def spell(tree: Spellable) -> str:
     `parse_statements(spell(node)) == (node,)`, `parse_operand(spell(operand)) == operand`.
     """
     kind = tree.__class__
-    write = LEAVES.get(kind)  # most statements contain no other statements
+    write = LEAVES.get(kind)  # fast path: most statements contain no other statements
     if write is not None:
         return write(tree)
     if kind in _OPERANDS:
@@ -216,7 +216,7 @@ def _variable(node: Variable) -> str:
 
 
 def _prototype(node: CallPrototype) -> str:
-    # Compilers write `()_` for a prototype without results.
+    # Return values of a .callprototype and its `_`; without return values, `()_`, as compilers write it.
     returns = [*_parameters(node.returns), "_"] if node.returns else ["()_"]
     words = [".callprototype", *returns, *_parameters(node.parameters)]
     return " ".join([*words, *map(_header_directive, node.directives)]) + ";"

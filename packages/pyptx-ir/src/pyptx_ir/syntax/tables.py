@@ -23,7 +23,7 @@ _SHAPE = re.compile(
     rf"(?P<name>{NAME_TEXT}(?:\.[A-Za-z_]\w*+)*+)|(?P<number>-?+(?:{NUMBER.pattern}))",
     re.ASCII | re.VERBOSE,
 )
-# Pattern of one operand of a list; nested brackets are left to the full parser.
+# Matches one operand of an operand list; operands with nested brackets need the full parser.
 _ITEM = re.compile(r"(?:[^,{}\[\]()]++|\{[^{}]*+\}|\[[^\[\]]*+\]|\([^()]*+\))++")
 _INTEGER = re.compile(rf"-?+{INTEGER_TEXT}", re.ASCII)
 _OPCODE = re.compile(r"[A-Za-z]\w*+(?:\.\w++(?:::\w++)*+(?:(?<=const)\[[0-9]++\])?)*+", re.ASCII)
@@ -39,7 +39,7 @@ class OperandTable(dict[str, Operand]):
 
     def __missing__(self, text: str) -> Operand:
         if text[:1] == "%" and text[1:].isalnum():
-            # Registers are built inline, without a call: compilers use a new one in almost every instruction.
+            # Build a register node here, without a call: compilers use a new register in almost every instruction.
             value: Any = RegisterDraft()
             value.name = text
             value.__class__ = Register
@@ -104,7 +104,7 @@ class OperandTable(dict[str, Operand]):
         try:
             return vector(tuple(map(self.__getitem__, text[1:-1].split(", "))))
         except SyntaxFault:
-            return _careful(text)  # the vector has commas without a space, or nested brackets
+            return _careful(text)  # an element is followed by a comma without a space, or has nested brackets
 
     def _unusual(self, text: str) -> Operand:
         bare = text.strip()

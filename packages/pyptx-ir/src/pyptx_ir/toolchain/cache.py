@@ -67,8 +67,8 @@ class CubinCache:
         if stored[:head] != _MAGIC + hashlib.sha256(payload).digest():
             path.unlink(missing_ok=True)
             return None
-        with contextlib.suppress(OSError):  # a shared, read-only cache is still useful for reads
-            os.utime(path)  # the mtime is the time of last use, for `prune`
+        with contextlib.suppress(OSError):  # a cache in a read-only folder still returns its entries
+            os.utime(path)  # the mtime of an entry is its last use, for `prune`
         return payload
 
     def put(self, key: str, payload: bytes) -> None:

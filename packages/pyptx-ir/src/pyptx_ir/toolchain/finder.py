@@ -34,7 +34,8 @@ WHEEL_FOLDERS: tuple[str, ...] = (
     "nvidia/cuda_cuobjdump/bin",
 )
 
-# Newest PTX version of CUDA 12 minor releases that differ from the rule below; CUDA 13.n reads 9.n.
+# Newest PTX version of CUDA 12 minor releases that do not follow the rule of the others: CUDA 13.n, for example,
+# accepts PTX up to 9.n.
 _NEWEST_PTX: dict[tuple[int, int], tuple[int, int]] = {
     (12, 6): (8, 5),
     (12, 7): (8, 6),
@@ -175,7 +176,7 @@ def tool_version(path: Path) -> str:
     if stored is not None:
         return stored.decode()
     version = _asked_version(path)
-    with contextlib.suppress(OSError):  # the next write of a cubin reports an unwritable folder
+    with contextlib.suppress(OSError):  # an unwritable cache folder is reported when a cubin is written
         known.store(key, version.encode())
     return version
 

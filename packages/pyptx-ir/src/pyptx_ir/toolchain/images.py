@@ -110,7 +110,7 @@ def _contents(source: CommandInput) -> Iterator[fatbin.Bytes]:
         yield source.held
         return
     with source.path.open("rb") as file:
-        if not source.head:  # an empty file can't be mapped
+        if not source.head:  # `mmap` rejects an empty file
             yield b""
             return
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:

@@ -42,7 +42,7 @@ def _find(override: str) -> Tool:
     path = _loaded(override)
     try:
         version = ".".join(map(str, bindings.version()))
-    except RuntimeError as error:  # cuda-bindings 13.0.0, 13.0.1, < 12.9.4 need a driver for `version`
+    except RuntimeError as error:  # `version` of cuda-bindings 13.0.0, 13.0.1, < 12.9.4 needs a driver
         help = "pip install --upgrade cuda-bindings"
         raise ToolchainError(f"cuda-bindings cannot call {path}: {error}", help=help) from error
     return Tool(NAME, path, version, build=str(path.stat().st_size))
@@ -103,7 +103,8 @@ def link(tool: Tool, text: str, target: str, options: tuple[str, ...]) -> tuple[
     words = [f"-arch={target}", "-Xptxas=-v", *(f"-Xptxas={option}" for option in options)]
     try:
         handle = library.create(len(words), words)
-    except library.nvJitLinkError as refused:  # no handle, so no log to read; nvJitLink checks -Xptxas options later
+    # Without a handle, nvJitLink has no error log; it checks -Xptxas options later.
+    except library.nvJitLinkError as refused:
         return b"", Outcome(_FAILED, f"{tool.name}: {refused}")
     data = text.encode("utf-8", "surrogateescape") + b"\0"
     cubin, status = b"", _FAILED
@@ -112,7 +113,7 @@ def link(tool: Tool, text: str, target: str, options: tuple[str, ...]) -> tuple[
         library.complete(handle)
         cubin, status = _fetched(library, handle, "linked_cubin"), 0
     except library.nvJitLinkError:
-        pass  # the error log, read below, contains the errors
+        pass  # nvJitLink's error log, read below, contains the errors
     finally:
         said = _fetched(library, handle, "info_log") + _fetched(library, handle, "error_log")
         library.destroy(handle)

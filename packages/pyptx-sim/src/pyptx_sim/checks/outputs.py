@@ -60,7 +60,7 @@ def report_unwritten(machine: Machine, writes: OutputWrites) -> None:
     """Report outputs with elements that no thread has written: the number of these elements, and the first one."""
     known = machine.memories["global"].arena.defined
     written_down = [site.pc for site in machine.program.sites if site.ordinal >= 0]
-    if known is None or not written_down:  # the tracer of kernels already warns about a kernel without instructions
+    if known is None or not written_down:  # the kernel tracer has already warned about a kernel without instructions
         return
     for item in writes.outputs:
         output = item.output

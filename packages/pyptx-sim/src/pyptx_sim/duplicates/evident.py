@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["stored_constants", "surely_used"]
 
-# Instructions whose result depends on each source, whatever the values of the other sources.
+# Opcodes of instructions whose result depends on each source, whatever the values of the other sources.
 _CARRYING: Final = frozenset({"mov", "cvt", "add", "sub", "neg", "not", "xor"})
 
 

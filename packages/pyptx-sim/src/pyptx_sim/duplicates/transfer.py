@@ -148,7 +148,7 @@ def among_lanes(meaning: Meaning, given: Sequence[SourceValue], lanes: Lanes) ->
     together = each_lane.sum(axis=1, keepdims=True, dtype=np.uint64)
     level = np.broadcast_to(highest([each.number for each in given]), mask.shape)
     level = np.where(mask, level, FIXED).max(axis=1, keepdims=True)
-    # Not FIXED, which needs the value: a batched instruction writes its result registers later.
+    # The level must not be FIXED, which needs the value: a batched instruction writes its result registers later.
     level = np.maximum(level, LAUNCH)
     by_lane = np.where(mask, _leaves([each.number for each in given]), np.uint64(0))
     leaves = np.bitwise_or.reduce(by_lane, axis=1, keepdims=True)

@@ -135,7 +135,7 @@ def _distinct(matrices: Sequence[Located]) -> tuple[tuple[SharedMatrix, ...], In
     """Return the distinct matrices and, per given matrix, its index among these and its CTA's shared memory offset."""
     blocks = np.array([block for _, block in matrices], np.int64)
     one = matrices[0][0]
-    if all(matrix is one for matrix, _ in matrices):  # the same object in all CTAs: no hashing
+    if all(matrix is one for matrix, _ in matrices):  # all CTAs have one matrix object: no hashing
         return (one,), np.zeros(len(matrices), np.int64), blocks
     numbers: dict[SharedMatrix, int] = {}
     which = [numbers.setdefault(matrix, len(numbers)) for matrix, _ in matrices]

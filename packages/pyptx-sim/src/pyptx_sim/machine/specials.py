@@ -86,7 +86,7 @@ _RESERVED = {
 _CLOCKS = frozenset({"clock", "clock64", "clock_hi", "globaltimer", "globaltimer_lo", "globaltimer_hi"})
 # Granularity of %total_smem_size: from sm_80 on 128 bytes, before 256 bytes. Manual: "%total_smem_size".
 _UNITS = (80, 128, 256)
-# Bytes that each special register counts in addition to the CTA's own shared memory.
+# Bytes that each special register adds to the size of the CTA's own shared memory.
 _OWN = {"total_smem_size": 0, "aggr_smem_size": SHARED_BASE}
 
 

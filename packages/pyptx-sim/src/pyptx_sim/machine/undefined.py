@@ -63,7 +63,8 @@ class UndefinedRegisters(dict[int, Undefined]):
         """Start with all bits undefined in `registers`, which the program may read before it has written them."""
         super().__init__()
         self._wave = wave
-        self._missed: dict[tuple[tuple[int, ...], bytes | None], bool] = {}  # cached results of `misses`, until a write
+        # cached results of `misses`, until the next write of a register
+        self._missed: dict[tuple[tuple[int, ...], bytes | None], bool] = {}
         kinds = {slot: shadow_dtype(register.width) for slot, register in registers.items()}
         unknown = {
             kind: Undefined(np.broadcast_to(~np.zeros((1, 1), kind), (wave.height, 32)), None)

@@ -37,7 +37,7 @@ T = TypeVar("T")
 KeyOwner: TypeAlias = "Space | type[object]"
 """Namespace of keys with which lanes release and acquire: a memory space or a class of an extension."""
 _BLANK = np.zeros((1, 1), np.uint32)  # value of never-written registers until an asynchronous write to them completes
-_FIRST_PLACE = -(1 << 40)  # in events, numbers up to this one denote keys of a `KeyOwner`, and higher ones barriers
+_FIRST_PLACE = -(1 << 40)  # barrier numbers in events: up to this number, keys of a `KeyOwner`; above, real barriers
 
 
 class Wave:

@@ -25,7 +25,7 @@ def _reciprocal(a: Array, mode: str) -> Array:
     return divide_f64(np.full_like(a, _ONE), a, mode)
 
 
-# By operation: function that rounds to nearest; function that rounds in the direction of its last argument.
+# By .f64 operation: function that rounds to nearest; function that rounds in the direction of its last argument.
 _CORES: dict[str, tuple[Core, Core]] = {
     "add": (np.add, add_f64),
     "sub": (np.subtract, _subtract),

@@ -88,7 +88,8 @@ def _index(fragment: Fragment) -> Array:
     """Return, for each matrix element, its index in the registers: `(register * lanes + lane) * packed + position`."""
     elements = elements_of(fragment).reshape(-1)
     index = np.empty(fragment.products * fragment.rows * fragment.columns, np.int64)
-    index[elements[::-1]] = np.arange(len(elements))[::-1]  # an element in several registers gets its first position
+    # reversed: an element in several registers gets its first position
+    index[elements[::-1]] = np.arange(len(elements))[::-1]
     return index.reshape(fragment.products, fragment.rows, fragment.columns)
 
 

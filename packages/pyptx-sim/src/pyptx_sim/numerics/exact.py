@@ -18,12 +18,13 @@ def _parts(value: float) -> tuple[int, int]:
 def round_quotient(numerator: int, denominator: int, exponent: int, mode: str) -> float:
     """Return `numerator / denominator * 2**exponent`, rounded in direction `mode`; numerator not 0, denominator > 0."""
     negative, size = numerator < 0, abs(numerator)
-    length = size.bit_length() - denominator.bit_length() + exponent  # bits of the quotient's integer part, plus 0 or 1
+    # number of bits of the quotient's integer part, or 1 more
+    length = size.bit_length() - denominator.bit_length() + exponent
     unit = max(length - _PRECISION - 2, _LEAST - 2)
     shift = exponent - unit
     scaled, base = (size << shift, denominator) if shift >= 0 else (size, denominator << -shift)
     quotient, rest = divmod(scaled, base)
-    quotient |= bool(rest)  # two guard bits and a sticky bit: enough for every mode
+    quotient |= bool(rest)  # two guard bits and a sticky bit (`rest` is not 0) suffice for every rounding mode
     drop = max(quotient.bit_length() - _PRECISION, _LEAST - unit)
     kept, lost, half = quotient >> drop, quotient & ((1 << drop) - 1), 1 << (drop - 1)
     away = {

@@ -172,8 +172,9 @@ def _known(dtype: str) -> list[tuple[Array, Array, Array]]:
 def _drawn(count: int, dtype: str, start: int) -> Array:
     """Return numbers of many magnitudes, whose sums mostly depend on the order; float32: 12 significant bits."""
     number = np.arange(start, start + count * _LENGTHS[-1], dtype=np.uint64).reshape(count, -1)
-    mixed = number * np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
-    mixed = (mixed ^ mixed >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9)  # a multiplier of SplitMix64
+    mixed = number * np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio, as in SplitMix64
+    # multiplier of the random number generator SplitMix64
+    mixed = (mixed ^ mixed >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9)
     signed = (mixed ^ mixed >> np.uint64(32)).view(np.int64)
     values: Array = np.ldexp(signed.astype(dtype), (mixed >> np.uint64(5)).astype(np.int32) % 12 - 63)
     if dtype != "float64":

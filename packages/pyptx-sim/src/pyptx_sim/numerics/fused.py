@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Array
 
 _HALFWAY = np.iinfo(np.int64).min
-_F32_TAIL = 35  # shifts the 29 bits that float32 drops from a float64 to the top
+_F32_TAIL = 35  # left shift that moves the 29 bits of a float64 that float32 drops to the top of the 64-bit word
 
 _ADDEND_LIMIT = 2.0**1000
 

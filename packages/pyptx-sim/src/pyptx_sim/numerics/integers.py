@@ -88,7 +88,7 @@ def top_bit(values: Array) -> Array:
 
 def count_ones(values: Array) -> Array:
     """Return the number of set bits of each unsigned 32-bit or 64-bit integer as uint32."""
-    if hasattr(np, "bitwise_count"):  # NumPy 2.0 and later
+    if hasattr(np, "bitwise_count"):  # `np.bitwise_count` exists since NumPy 2.0
         return np.bitwise_count(values).astype(np.uint32)
     kind = values.dtype.type
     every = kind((1 << (8 * values.dtype.itemsize)) - 1)

@@ -26,7 +26,8 @@ def alike(named: NDArray[Any], masks: NDArray[np.bool_]) -> NDArray[Any]:
     if named.shape[1] == 1:
         return ballot(masks)
     named = np.broadcast_to(named, masks.shape)
-    if len(named) > 1 and (named == named[:1]).all() and (masks == masks[:1]).all():  # same masks in all warps
+    # all warps have the same masks: compute for one
+    if len(named) > 1 and (named == named[:1]).all() and (masks == masks[:1]).all():
         return np.broadcast_to(alike(named[:1], masks[:1]), masks.shape)
     same = (named[:, :, None] == named[:, None, :]) & masks[:, None, :]
     return np.packbits(same, axis=2, bitorder="little").view("<u4")[..., 0]

@@ -67,7 +67,7 @@ def _nearest_code(size: Array, layout: Minifloat) -> Array:
     bias = (1 << (layout.exponent_bits - 1)) - 1
     drop = 23 - layout.mantissa_bits
     bits = size.view(np.uint32)
-    # Add half a unit of the last kept bit, minus one, plus that bit: the carry then rounds to nearest even.
+    # Round to nearest even by a carry: add half a unit of the last kept bit, minus one, plus the last kept bit.
     carry = ((bits >> np.uint32(drop)) & np.uint32(1)) + np.uint32((1 << (drop - 1)) - 1)
     normal = ((bits + carry) >> np.uint32(drop)) - np.uint32((127 - bias) << layout.mantissa_bits)
     # Adding `anchor`, whose last bit is the smallest subnormal, rounds each magnitude to a multiple of that subnormal.

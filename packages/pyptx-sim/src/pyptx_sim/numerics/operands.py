@@ -32,7 +32,7 @@ def _table(element: str) -> Array:
         return decode(codes, MINIFLOATS["e2m1"]).view(np.float16).astype(_F32)
     if element in MINIFLOATS:
         return decode(codes, MINIFLOATS[element]).view(np.float16).astype(_F32)
-    return ((codes.astype(np.int32) ^ 8) - 8).astype(_F32)  # s4: codes are 0 to 15
+    return ((codes.astype(np.int32) ^ 8) - 8).astype(_F32)  # s4: sign-extends codes 0 to 15 to -8 to 7
 
 
 def _look_up(element: str, bits: Array) -> Array:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Array
 
 _WORD = 32
-_HIGH = 2  # two 2-bit fields select one of two elements: 0b0100 the first, 0b1110 the second (bit 3)
+_HIGH = 2  # number of 2-bit metadata fields that select one of two elements: 0b0100 the first, 0b1110 the second
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 _SIGN = np.uint32(0x80000000)
 _EXPONENT = np.uint32(0x7F800000)
 _ONE = np.uint32(1)
-_SMALLEST_NORMAL = 0x00FFFFFF  # 2 * 0x00800000 - 1; 0x00800000 is the least normal float32
+_SMALLEST_NORMAL = 0x00FFFFFF  # `_least` of the least normal float32, 0x00800000: 2 * 0x00800000 - 1
 
 _HALF_SIGN = np.uint16(0x8000)
 _HALF_EXPONENT = np.uint16(0x7C00)

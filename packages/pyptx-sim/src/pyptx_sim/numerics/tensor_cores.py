@@ -57,7 +57,7 @@ _ADA, _ADA_FP8 = 89, Model(13, 16, 13)
 # Hopper's warpgroup MMA of 8-bit floats also has 14 bits of significand, and adds all of K = 32 at once.
 _WARPGROUP_FP8 = Model(13, 32, 13)
 _BYTES: Final = {"f16": 2, "bf16": 2, "tf32": 4, **dict.fromkeys(("e4m3", "e5m2", "e3m2", "e2m3", "e2m1"), 1)}
-_SCALED_LENGTH: Final = 128  # number of products added at once: the maximum K of block-scaled MMAs
+_SCALED_LENGTH: Final = 128  # number of products that a block-scaled MMA adds at once: its maximum K
 _SCALED_FOUR_BITS: Final = Model(35, _SCALED_LENGTH, group=16)
 # By format: exponent of the smallest normal number, with which subnormal operands and addends are aligned.
 _LEAST: Final = {

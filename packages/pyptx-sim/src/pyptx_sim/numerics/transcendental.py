@@ -28,7 +28,7 @@ _DIGITS: Final = 120
 _UNITS: Final = 32
 """Maximum distance from a midpoint that counts as near, in ulp of float64; NumPy's functions err by at most 4 ulp."""
 _RELATIVE: Final = _UNITS * 2.0**-52
-_TAIL: Final = 35  # shifts the 29 bits that float32 drops from a float64 to the top
+_TAIL: Final = 35  # left shift that moves the 29 bits of a float64 that float32 drops to the top of the 64-bit word
 _BELOW: Final = np.uint64((1 << 63) - (_UNITS << _TAIL))
 _WIDTH: Final = np.uint64(2 * _UNITS << _TAIL)
 
@@ -47,7 +47,8 @@ def correctly_rounded(
     def compute(a: Array) -> Array:
         wide = np.asarray(function(a.astype(F64)))
         result = wide.astype(F32)
-        tails = wide.view(np.uint64)  # in place: allocating a large temporary array takes longer than `function`
+        # `tails` reuses `wide`: allocating a large temporary array takes longer than `function`
+        tails = wide.view(np.uint64)
         tails <<= np.uint64(_TAIL)
         tails -= _BELOW
         if np.minimum.reduce(tails, axis=None) > _WIDTH and (

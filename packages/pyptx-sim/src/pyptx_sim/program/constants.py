@@ -98,7 +98,7 @@ def _float_bytes(value: float, size: int) -> bytes:
 def _encode_element(operand: Operand, ptx_type: str, address_of: AddressOf) -> bytes:
     size = byte_size(ptx_type)
     exact = literal_bits(operand.text) if isinstance(operand, Immediate) else None
-    if exact is not None and exact[1] <= size:  # like ptxas, which does not convert 0f… to .f64
+    if exact is not None and exact[1] <= size:  # like ptxas, keep a literal's bits: 0f… is not converted to .f64
         return exact[0].to_bytes(size, "little")
     return encode(evaluate(operand, address_of), ptx_type)
 

@@ -77,7 +77,7 @@ def basic_blocks(
     bodies = [function.body for function in functions if function.body]
     leaders.update(body.start for body in bodies)
     leaders.update(body.stop for body in bodies)
-    together = False  # all lanes have converged at an earlier instruction of this basic block
+    together = False  # whether all lanes have converged at an earlier instruction of this basic block
     for site in sites:
         opcode = site.instruction.opcode
         together = together and site.pc not in leaders

@@ -134,7 +134,7 @@ class SharedRegion:
     """Allocator of static shared variables; also tracks the alignment of dynamic shared memory."""
 
     static: SpaceAllocator
-    alignment: int = 16  # bytes; CUDA's default alignment of dynamic shared memory
+    alignment: int = 16  # CUDA's default alignment of dynamic shared memory, in bytes
     placements: list[Placement] = field(default_factory=list[Placement])
 
     def place(self, name: str, shape: Shape, *, dynamic: bool) -> Placement:

@@ -44,7 +44,7 @@ def _flow_order(predecessors: Mapping[int, Collection[int]]) -> tuple[int, ...] 
 def _cyclic_parts(successors: Edges, blocks: frozenset[int]) -> Iterator[frozenset[int]]:
     """Yield the strongly connected components, on `blocks`, that have a cycle (Tarjan's algorithm)."""
     number: dict[int, int] = {}
-    lowest: dict[int, int] = {}  # by basic block on the stack: lowest number of a basic block that it reaches
+    lowest: dict[int, int] = {}  # lowest block number that each basic block on the stack reaches
     stack: list[int] = []
     for root in sorted(blocks):
         path = [] if root in number else [(root, iter(successors[root] & blocks))]

@@ -183,7 +183,8 @@ class _Lowering:
             flattener = Flattener(function.node, scope, self._numbers, self._shared, function.ordinal)
             layouts[name] = _framed(flattener.lower(self._indices[name]), recursive=self._graph.is_recursive(name))
             static[name] = flattener.static_variables
-        for name, function in self._linked.functions.items():  # variables have the same offsets for every entry
+        # also place variables of unreached functions: offsets are the same for every entry
+        for name, function in self._linked.functions.items():
             scope = Scope(self._scopes[function.module])
             unreached = ((variable, scope) for variable in static_variables(function.node))
             for variable, inner in static.get(name, unreached):

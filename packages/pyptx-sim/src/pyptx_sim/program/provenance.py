@@ -113,7 +113,7 @@ def _settle(program: Program, *, trusting: bool) -> dict[int, _Value]:
             known.update((part.slot, _UNKNOWN) for part in parts if isinstance(part, RegisterBinding))
     defined = {slot for each in definitions for slot in each.targets} | known.keys()
     used = {each for one in definitions for each in (*one.addresses, *one.numbers) if isinstance(each, int)}
-    known.update(dict.fromkeys(used - defined, _NUMBER))  # a register without a definition is not an address
+    known.update(dict.fromkeys(used - defined, _NUMBER))  # a register that is never written is not an address
     changed = True
     while changed:
         changed = False
@@ -264,7 +264,7 @@ def _sources(scope: Scope, operand: Operand) -> Iterator[int | _Value]:
                     yield from (each.slot for each in components)
                 case Placement() as found:
                     yield _of_variable(found, 0)
-                case None:  # not declared: a special register or a predefined constant
+                case None:  # undeclared name: a special register or a predefined constant
                     yield _NUMBER
                 case _:
                     yield _UNKNOWN

@@ -161,7 +161,7 @@ class Scope:
                 return f"v{len(found.components)}.{found.components[0].type}"
             case Placement(type=kind) if kind in _OPAQUE:
                 return f".{kind}"
-            case Placement():  # local memory also has device functions' parameters
+            case Placement():  # `.local` is not stated: local memory also has device functions' parameters
                 return "" if found.space == "local" else f".{found.space}"
             case None:
                 return None

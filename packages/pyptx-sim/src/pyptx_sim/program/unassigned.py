@@ -48,7 +48,7 @@ def _living(program: Program, layout: FunctionLayout) -> dict[int, RegisterBindi
         for each in behind:
             before[each].add(index)
     while pending:
-        index = max(pending)  # liveness propagates backwards
+        index = max(pending)  # last instruction first: liveness propagates backwards
         pending.remove(index)
         reads, writes = uses[index]
         lives = 0

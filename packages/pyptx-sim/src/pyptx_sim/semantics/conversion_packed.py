@@ -30,7 +30,7 @@ Step: TypeAlias = Callable[[Array], Array]
 Bind: TypeAlias = "Callable[[Bound], Operation]"
 
 _BYTE: Final = np.dtype("<u1")
-_FIXED: Final = ("s2f6", 64, -128, 127)  # fixed-point format: code of 1.0, lowest and highest code
+_FIXED: Final = ("s2f6", 64, -128, 127)  # fixed-point format s2f6: code of the value 1.0, lowest code, highest code
 
 
 def packed(source: str, target: str) -> Bind | None:

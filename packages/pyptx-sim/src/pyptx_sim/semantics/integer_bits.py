@@ -47,7 +47,8 @@ def _nth_set(mask: Array, base: Array, offset: Array) -> Array:
     reached = np.where(steps > 0, places >= start, np.where(steps < 0, places <= start, places == start))
     candidates = ones & reached
     ahead = np.cumsum(candidates, axis=-1)
-    behind = ahead[..., -1:] - ahead + candidates  # rank of each set bit in the search range, from the top bit down
+    # number of set bits of the search range from the top down to each bit
+    behind = ahead[..., -1:] - ahead + candidates
     order = np.where(steps >= 0, ahead, behind)
     hit = candidates & (order == np.maximum(np.abs(steps), 1))
     return np.where(hit.any(axis=-1), hit.argmax(axis=-1).astype(U32), _ALL_ONES)
@@ -122,7 +123,7 @@ def _carryless_multiply_add(a: Array, b: Array, c: Array, *, mode: str) -> Array
     """Return the low or high half of a polynomial product over GF(2), plus `c` added without carries."""
     total = np.zeros_like(a) ^ c
     for place in range(64):
-        part = a >> U64(64 - place) if mode == "hi" else a << U64(place)  # NumPy shifts by 64 give 0
+        part = a >> U64(64 - place) if mode == "hi" else a << U64(place)  # NumPy shifts of uint64 by 64 give 0
         total = total ^ np.where((b >> U64(place)) & U64(1), part, U64(0))
     return total
 

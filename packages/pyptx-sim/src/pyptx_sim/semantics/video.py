@@ -47,7 +47,7 @@ _COMPARE: dict[str, Core] = {
     "ge": np.greater_equal,
 }
 _SECOND: dict[str, Core] = {"add": np.add, "min": np.minimum, "max": np.maximum}
-_SIZES = {"": 4, "b": 1, "h": 2}  # size in bytes of the selected part, by the selector's letter
+_SIZES = {"": 4, "b": 1, "h": 2}  # size in bytes of the selected part of a register, by the selector's letter
 _SCALES = {"": 0, "shr7": 7, "shr15": 15}
 
 

@@ -62,7 +62,8 @@ class Flights:
         self._places = places
         self._flights: dict[int, _Flight] = {}
         self._busy: set[Track] = set()
-        self._completed: dict[GroupKind, list[tuple[_Part, Point]]] = {}  # completed `_Part`s not waited for yet
+        # completed parts of asynchronous operations that no wait has covered yet
+        self._completed: dict[GroupKind, list[tuple[_Part, Point]]] = {}
 
     # --- issue --------------------------------------------------------------------------------------
 

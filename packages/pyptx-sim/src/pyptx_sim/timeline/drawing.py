@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 # Lengths in pixels. The width of the drawing is proportional to the number of ticks, within bounds.
 _TICK, _NARROWEST, _WIDEST = 2.5, 900, 2400
 _GUTTER, _MARGIN, _ROW, _BAR, _TOP, _BOTTOM = 150, 12, 20, 15, 48, 34
-_MANY, _THIN = 8, 5  # bars are thin if an engine (unit of asynchronous operations) has more tracks
+_MANY, _THIN = 8, 5  # _MANY: tracks of an engine (unit of asynchronous operations) above which bars have height _THIN
 _LETTER = 5.6
 _GRID = 70  # minimum distance in pixels between two labels of the time axis
 _THINNEST = 0.5  # a span narrower than this is drawn together with the preceding span
@@ -73,7 +73,7 @@ class _Sheet:
         self._places = places
         self._stop = max(timeline.stop, 1)
         self._span = min(max(self._stop * _TICK, _NARROWEST), _WIDEST)
-        self._rows: dict[Track, tuple[float, int]] = {}  # vertical position and bar height of each track
+        self._rows: dict[Track, tuple[float, int]] = {}  # vertical position and bar height of each track, in pixels
         self._heads: dict[int, float] = {}
         tracks = timeline.tracks()
         self._at_once = Counter((track.cta, track.engine) for track in tracks)

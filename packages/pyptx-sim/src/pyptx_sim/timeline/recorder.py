@@ -79,7 +79,7 @@ class Recorder(Observer):
             return tracks
         self._close()
         geometry = wave.geometry
-        recorded = int(np.count_nonzero(geometry.numbers < self._ctas))  # recorded CTAs precede the others
+        recorded = int(np.count_nonzero(geometry.numbers < self._ctas))  # the recorded CTAs are the first of the wave
         tracks = WarpTracks(wave, recorded * geometry.launch.warps_per_cta, self.timeline, self._places)
         self._tracks, self._flights = tracks, Flights(tracks, self.timeline, self._places)
         x, y, z = geometry.ctaid
@@ -139,7 +139,7 @@ class Recorder(Observer):
             causes.arrival = None
 
     def _causes_of(self, place: int, phase: int) -> _Causes:
-        self._causes.pop((place, phase - 2), None)  # no wait distinguishes two phases of equal parity
+        self._causes.pop((place, phase - 2), None)  # waits test only the parity: `phase - 2` is over
         return self._causes.setdefault((place, phase), _Causes())
 
     def signal(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["IF"]
 
-_MOST_SHARED = 3  # maximum branches to one label that become nested blocks; more become one `ptx.block`
+_MOST_SHARED = 3  # maximum branches to one label that are printed as nested blocks; more are printed as one `ptx.block`
 
 
 def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:

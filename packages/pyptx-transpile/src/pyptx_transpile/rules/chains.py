@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["ELIF", "Chain", "are_ways", "branch_rewrite", "defines_label", "is_forward", "join_of"]
 
 _LEAVES = frozenset({"bra", "brx", "exit", "ret"})
-_FEWEST = 2  # minimum conditions of an `elif_` chain
+_FEWEST = 2  # minimum conditions of a chain that is printed with `elif_`
 
 
 def is_forward(body: Body, jump: Jump) -> bool:

@@ -71,7 +71,7 @@ class Predicate:
 
 
 def _fits(printer: BodyPrinter, line: str) -> bool:
-    return 4 * printer.page.indent + len(line) < WIDTH  # less than WIDTH: a colon follows `line`
+    return 4 * printer.page.indent + len(line) < WIDTH  # `<`, because a colon follows `line`
 
 
 def predicates(body: Body, at: int, *, late: bool = False) -> Iterator[Predicate]:

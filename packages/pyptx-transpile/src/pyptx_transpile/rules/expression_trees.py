@@ -24,9 +24,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Tree", "Trees", "call_width", "places_of_sources", "register_width"]
 
-_WIDEST = 100  # maximum estimated columns of a statement; a wider statement takes two lines and saves no line
-_MOST_INSTRUCTIONS = 8  # maximum instructions in one expression
-_LONGEST_VECTOR = 3  # maximum operands of a vector that may be expressions; longer vectors are slices of groups
+# Maximum estimated columns of a statement with nested calls; a wider one takes two lines, which saves no line.
+_WIDEST = 100
+_MOST_INSTRUCTIONS = 8  # maximum instructions that are printed as one Python expression
+# Maximum elements of a vector operand printed as expressions; a longer vector is a slice of a register group.
+_LONGEST_VECTOR = 3
 _OF_CALL = len("ptx.inst.()")
 _OF_ADDRESS = len("ptx.addr()")
 _OF_INDEX = len("r[8 * i]")
@@ -132,7 +134,7 @@ def places_of_sources(node: nodes.Instruction) -> Iterator[str]:
 
 def register_width(name: str, *, turn: bool) -> int:
     """Return the approximate columns of a register's expression; more in a loop iteration, which computes its index."""
-    return _OF_INDEX if turn else len(name) + (-1 if "$" in name else 1)  # a name with "$" is a helper parameter
+    return _OF_INDEX if turn else len(name) + (-1 if "$" in name else 1)  # "$" marks a parameter of a helper function
 
 
 def _width(operand: tree.Operand, *, turn: bool) -> int:

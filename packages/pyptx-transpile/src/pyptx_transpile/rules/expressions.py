@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 __all__ = ["EXPRESSION", "runs", "statement"]
 
-_LEAST = 2  # minimum inlined instructions in a `ptx.expr` block
-_WIDEST = 72  # maximum columns of the list of temporaries in a `ptx.expr` header
-_SHORT = 3  # maximum statements of a `ptx.expr` block that must not take more lines than nested calls
-_FARTHEST = 4  # maximum consecutive statements without inlined instructions in a `ptx.expr` block
+_LEAST = 2  # minimum instructions of a `ptx.expr` block that are inlined into other expressions
+_WIDEST = 72  # maximum columns of the list of temporary registers in the header of a `ptx.expr` block
+_SHORT = 3  # maximum statements of a short `ptx.expr` block, which must not take more lines than nested calls do
+_FARTHEST = 4  # maximum consecutive statements of a `ptx.expr` block into which no instruction is inlined
 _ENDS = frozenset({"bra", "brx", "exit", "ret"})
 
 
@@ -52,7 +52,7 @@ def runs(body: Body, plan: RewritePlan, least: int = _LEAST + 1) -> Iterator[ran
 
     Statements that rewrites print are excluded.
     """
-    for slice_ in list(plan.unclaimed()):  # a copy, because the loop adds rewrites to the plan
+    for slice_ in list(plan.unclaimed()):  # copied, because the loop below adds rewrites to the plan
         start = slice_.start
         for at in slice_:
             if not _is_plain(body, at):
@@ -71,7 +71,8 @@ def _is_plain(body: Body, at: int) -> bool:
 def _blocks(statements: Sequence[Tree | None], run: range, *, turn: bool) -> Iterator[list[int | Tree]]:
     """Yield the `ptx.expr` blocks of a range: lists of `Tree`s, with an index for a statement printed unchanged."""
     block: list[int | Tree] = []
-    # End of the block's last statement with inlined instructions; number of inlined instructions; columns of `temps`.
+    # End of the block's last statement into which instructions are inlined; number of these instructions; columns of
+    # the list of temporary registers.
     end = taken = width = 0
     at = run.start
     for each in statements:

@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 __all__ = ["FRAGMENT"]
 
-_FEWEST_USES = 2  # minimum uses of a fragment's name after its definition
+_FEWEST_USES = 2  # minimum later uses of a matrix fragment that gets a name
 _PRODUCTS = frozenset({"mma", "wgmma"})
-_ROLES = {0: "acc", 1: "a", 2: "b", 3: "acc"}  # name of a fragment by its operand index in the MMA instruction
+_ROLES = {0: "acc", 1: "a", 2: "b", 3: "acc"}  # name of the matrix fragment at each operand index of an MMA
 
 
 def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
     """Yield a rewrite for each matrix fragment's first instruction, if later instructions use the fragment, too."""
     if body.declared != body.start:
-        return  # a helper function's body: its matrix fragments are parameters
+        return  # in a helper function, matrix fragments are parameters with names already
     first: dict[tree.Vector, int] = {}
     roles: dict[tree.Vector, str] = {}
     uses: Counter[tree.Vector] = Counter()

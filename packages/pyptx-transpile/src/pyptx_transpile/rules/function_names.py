@@ -15,14 +15,15 @@ if TYPE_CHECKING:
 
 __all__ = ["docstring", "main", "stem"]
 
-# Mnemonics that rarely name a helper function, least significant first; unlisted mnemonics are more significant.
+# Mnemonics that a helper function is rarely named after, the least characteristic first; unlisted mnemonics are
+# preferred.
 _RANKS: tuple[frozenset[str], ...] = (
     frozenset({"mov", "cvt", "cvta", "setp", "selp", "bra", "call", "ret"}),
     frozenset({"add", "addc", "sub", "subc", "and", "or", "xor", "not", "neg", "shl", "shr", "mul", "mad", "shf"}),
     frozenset({"ld", "st", "fma", "min", "max", "abs", "lop3", "prmt", "bfe", "bfi", "div", "rem"}),
 )
 _MOST_WORDS = 3
-_WIDEST = 100  # maximum columns of a docstring that lists all instructions of a helper function
+_WIDEST = 100  # maximum columns of a helper function's docstring that lists all of its instructions
 _SHAPE = re.compile(r"m\d+n\d+k\d+\Z", re.ASCII)
 _UNSAID = frozenset({"sync", "aligned", "lo", "wide", "cc", "rn", "rz", "parity", "v2", "v4", "v8"})
 

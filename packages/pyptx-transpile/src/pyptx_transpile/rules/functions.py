@@ -37,13 +37,14 @@ if TYPE_CHECKING:
 
 __all__ = ["FUNCTION", "Survey"]
 
-_LEAST = 3  # minimum instructions of a repeated sequence that is not a `{ }` scope
-_LEAST_SAVED, _LEAST_SAVED_BY_SCOPE = 3, 1  # minimum saved lines of a helper for a sequence, for a `{ }` scope
-_AROUND = 2  # lines of a helper function besides its body: header and docstring
-_LEAST_OF_SCOPE = 2  # minimum instructions of a repeated `{ }` scope
-_ANY = 1 << 30  # no limit of arguments for the scope of one inline assembly statement
-_FEW = 4  # number of occurrences of a sequence that are examined first
-_WIDTH = 100  # maximum columns of a call on one line
+_LEAST = 3  # minimum instructions of a repeated sequence (not a `{ }` scope) that becomes a helper function
+# Minimum lines that a helper function saves: for a repeated sequence, for a `{ }` scope.
+_LEAST_SAVED, _LEAST_SAVED_BY_SCOPE = 3, 1
+_AROUND = 2  # lines of a helper function's header and docstring
+_LEAST_OF_SCOPE = 2  # minimum instructions of a repeated `{ }` scope that becomes a helper function
+_ANY = 1 << 30  # maximum arguments of a helper function for one inline assembly statement: no limit
+_FEW = 4  # number of occurrences of a repeated sequence that are compared first
+_WIDTH = 100  # maximum columns of a helper function call that is printed on one line
 
 
 def find(_body: Body, plan: RewritePlan) -> Iterator[Rewrite]:

@@ -28,7 +28,7 @@ def latches(body: Body) -> dict[int, Jump]:
     found: dict[int, Jump] = {}
     for jump in body.jumps:
         if jump.target < jump.at and body.scopes[jump.at] == body.scopes[jump.target]:
-            found[jump.target] = jump  # a later branch replaces an earlier branch to the same label
+            found[jump.target] = jump  # of several branches back to one label, the last ends the loop
     return found
 
 

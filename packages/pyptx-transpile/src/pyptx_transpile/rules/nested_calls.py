@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NESTED"]
 
-_LEAST = 2  # minimum instructions of a range that is searched for nested calls
+_LEAST = 2  # minimum instructions of a range in which nested calls are searched
 
 
 def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["nested"]
 
-_WIDEST, _WIDEST_IN_TURN = 96, 80  # maximum estimated columns of a nested call: outside and inside Python loops
+_WIDEST, _WIDEST_IN_TURN = 96, 80  # maximum estimated columns of a nested call: outside Python loops, inside them
 
 
 def nested(body: Body, places: range, *, turn: bool) -> Iterator[Tree | None]:
@@ -22,7 +22,7 @@ def nested(body: Body, places: range, *, turn: bool) -> Iterator[Tree | None]:
 
     In a `turn` (iteration) of a loop, registers have longer expressions.
     """
-    before: list[Tree] = []  # preceding statements that may become operands of the current call
+    before: list[Tree] = []  # statements before the current one whose calls may be nested in its call
     for at in places:
         outer = _alone(body, at, turn=turn)
         if outer is not None:
@@ -48,7 +48,7 @@ def _alone(body: Body, at: int, *, turn: bool) -> Tree | None:
     first = node.operands[0] if node.operands and node.guard is None else None
     result = first.name if isinstance(first, tree.Register) and first not in node.operands[1:] else None
     if result is not None and result.endswith("$"):
-        result = None  # a vector parameter of a helper function: an instruction call does not return it
+        result = None  # a vector parameter of a helper function is not the return value of a call
     return Tree(at, result, None, call_width(body, at, turn=turn), named=True)
 
 

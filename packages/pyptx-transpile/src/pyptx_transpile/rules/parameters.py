@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PARAMETER"]
 
-_LEAST = 2  # minimum parameters or pointers per call; a single pointer is as short nested in another call
+_LEAST = 2  # minimum kernel parameters or pointers that one call loads; for a single one, a nested call is as short
 _POINTERS = ("u64", "b64")
 _TO_GLOBAL = ("cvta", "to", "global", "u64")
 _ELEMENT = re.compile(r"(\w+)\[(\d+)\]", re.ASCII)
@@ -62,7 +62,7 @@ class ParameterUse:
 def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
     """Yield a rewrite for each run of parameter loads, or of pointer conversions, that one call replaces."""
     if body.declared != body.start:
-        return  # a helper function has Python parameters, no kernel parameters
+        return  # a helper function's body loads no kernel parameters
     finder = _Finder(body)
     for slice_ in list(plan.unclaimed()):
         for row in _rows(finder.given(slice_)):

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PREDICATED"]
 
-_FEWEST = 2  # minimum instructions of a `ptx.predicated` block
-_LONG = 60  # characters of PTX: the call of a shorter instruction fits on a line with its guard
+_FEWEST = 2  # minimum instructions with one guard in a `ptx.predicated` block
+_LONG = 60  # minimum characters of a PTX instruction whose call with a guard may not fit on one line
 
 
 def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:

@@ -35,9 +35,10 @@ if TYPE_CHECKING:
 
 __all__ = ["RANGE"]
 
-_NAMES = ("counted", "counted_2", "counted_3")  # constants for spellings of `ptx.range_`; names.py reserves them
+# Names of printed constants for `ptx.range_` with `spelling=…`; reserved by names.py.
+_NAMES = ("counted", "counted_2", "counted_3")
 _INVERSE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq", "": ""}
-_BEHIND = 3  # instructions after the loop body: step, test and branch
+_BEHIND = 3  # number of instructions after a loop's body: step, test and branch
 
 
 @dataclass(frozen=True, slots=True)

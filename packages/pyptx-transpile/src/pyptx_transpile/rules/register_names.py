@@ -32,7 +32,7 @@ _NUMBERED = re.compile(r".*_(param_\d+)", re.ASCII | re.DOTALL)
 def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
     """Yield rewrites of instructions that no other rule rewrites, and whose result is named after its source."""
     if body.declared != body.start:
-        return  # a helper function's body: its registers are parameters
+        return  # in a helper function, registers are parameters with names already
     uses, banks = uses_of(body), banks_of(body)
     loaded: dict[tree.Operand, str] = {}
     for at in body.places("mov", "ld", "cvta"):

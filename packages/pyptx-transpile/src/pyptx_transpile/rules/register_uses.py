@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Uses", "uses_of"]
 
-_FEWEST = 2  # minimum reads of a register that gets a name
-_NO_RESULTS = frozenset({"st", "red", "bar", "bra", "call", "brx"})  # opcodes whose first operand is a source
+_FEWEST = 2  # minimum instructions that read a register with a name
+# Opcodes of instructions whose first operand is read, not written.
+_NO_RESULTS = frozenset({"st", "red", "bar", "bra", "call", "brx"})
 
 
 @dataclass(slots=True)

@@ -30,14 +30,15 @@ if TYPE_CHECKING:
 
 __all__ = ["REPEAT"]
 
-_LONGEST = 64  # maximum items (statements and braces) of one iteration
-_CANDIDATES = 5  # maximum number of iteration lengths tried from one start index
-_LEAST_SAVED, _LEAST_SAVED_BY_TABLES = 2, 5  # minimum lines of Python that a loop saves: without tables, with tables
-_MOST_STEPS_OF_TWO = 4  # maximum distinct differences of corresponding numbers in a loop of two iterations
-_FEW = 4  # iterations compared first; more are compared if these need at most MOST_TABLES tables
-_OPEN, _CLOSE = 1, 2  # shape numbers of the braces `{` and `}`
-# The number of a register (in an array, after its name: %sums0_1), of a helper's parameter register, and a literal that
-# is a whole token.
+_LONGEST = 64  # maximum statements and braces of one iteration of a printed loop
+_CANDIDATES = 5  # maximum number of iteration lengths tried for a loop that begins at one statement
+# Minimum lines that a printed loop saves: without tables of numbers, with tables.
+_LEAST_SAVED, _LEAST_SAVED_BY_TABLES = 2, 5
+_MOST_STEPS_OF_TWO = 4  # maximum number of distinct steps of the numbers in a printed loop of two iterations
+_FEW = 4  # number of iterations compared first; more are compared if these need at most MOST_TABLES tables of numbers
+_OPEN, _CLOSE = 1, 2  # `shape_number`s of braces
+# Matches the numbers that a loop may count in a statement: of a register (in an array, after its name: %sums0_1), of a
+# helper function's parameter register, and a literal that is a whole token.
 _NUMBER = re.compile(
     r"(?<=%)([A-Za-z_$]*?|[A-Za-z][\w$]*_)(\d+)(?![\w$])|(?<=\w\$)(\d+)(?![\w$])|(?<![\w$.%])(-?\d+)(?![\w$.])",
     re.ASCII,
@@ -45,7 +46,7 @@ _NUMBER = re.compile(
 # Matches the name of a debug label: the text before its last number, and that number.
 _NUMBERED = re.compile(r"([^\"{}\\]*?)(0|[1-9]\d*)", re.ASCII)
 _NOTHING: tuple[str, tuple[int, ...]] = "", ()
-_RESULTS = (tree.Register, tree.Vector)  # types of operands that an instruction may write
+_RESULTS = (tree.Register, tree.Vector)  # classes of operands that may be an instruction's result
 
 Parts: TypeAlias = "dict[int, tuple[str, tuple[int, ...]]]"
 """Cached text of an operand without numbers, and its numbers, by `id` of the operand."""
@@ -307,7 +308,8 @@ def _rewrite(start: int, run: Run) -> Rewrite:
     def write(printer: BodyPrinter, slots: tuple[Slot, ...]) -> None:
         turns = [printer.apart(slot) for slot in slots]
         loop = looped([turn.unindented() for turn in turns], run.level)
-        if loop is None:  # a register printed by a name has no index: print group elements instead
+        # A named register cannot be indexed by a loop counter: print registers as elements of their group.
+        if loop is None:
             with printer.registers.numbered() as others:
                 turns = [printer.apart(slot) for slot in slots] if others else turns
             loop = looped([turn.unindented() for turn in turns], run.level)

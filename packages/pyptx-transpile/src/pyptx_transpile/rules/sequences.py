@@ -28,11 +28,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Repeated", "repeated"]
 
-_LEVELS = 7  # compared windows have 1 to `2**7` statements or braces, so a sequence has fewer than 256
+# Candidate sequences are compared by windows of 1 to `2**7` statements or braces, so they have fewer than 256.
+_LEVELS = 7
 _LEAST_ITEMS = 3
-_MOST_LENGTHS = 16  # maximum lengths of candidates for a helper that start with the same window (`2**n` statements)
-_NAMING = (nodes.RegisterDeclaration, nodes.Variable, nodes.Label)  # statements that declare PTX names
-_NUMBERS = "I"  # type code of array.array: 4 bytes per number save memory for long modules
+_MOST_LENGTHS = 16  # maximum lengths tried for sequences that begin with the same window of `2**n` statements
+_NAMING = (nodes.RegisterDeclaration, nodes.Variable, nodes.Label)  # classes of statements that declare PTX names
+_NUMBERS = "I"  # type code of `array.array` for 4-byte numbers, which save memory for long modules
 _KINDS = (nodes.Instruction, nodes.Loc, *_NAMING)
 
 
@@ -80,7 +81,7 @@ class Statements:
             self._number(names[plan.body.start], known, numbers)
             for jump in plan.body.jumps:
                 self._join(min(jump.at, jump.target), max(jump.at, jump.target) + 1)
-            for rewrite in plan.rewrites():  # outer rewrites precede nested rewrites
+            for rewrite in plan.rewrites():  # `rewrites` yields an outer rewrite before the rewrites nested in it
                 if rewrite.repeats:
                     self._turn(rewrite)
                     continue
@@ -330,13 +331,13 @@ def _pieces(
         for group in places.values():
             before = {shapes[at - 1] for at in group}
             if len(before) == 1 and 0 not in before:
-                continue  # equal statements precede all windows of the group: a longer slice starts earlier
+                continue  # the statements before these windows are equal too, so a longer sequence starts earlier
             for at, like in pairwise(group):
                 if wider and wider[at] and wider[at] == wider[like] and shapes[at - 1] != shapes[like - 1]:
-                    continue  # windows of twice the length compare the slices at `at` and `like`
+                    continue  # the sequences at `at` and `like` are compared with windows of twice this length
                 common = _common(ranks, at, like)
                 yield from statements.whole(at, at + common)
-                if common > like - at:  # slices of `common` items at `at` and `like` would overlap
+                if common > like - at:  # sequences of `common` statements at `at` and `like` would overlap
                     yield from statements.whole(at, like)
     for at, end in chain(enumerate(statements.last), statements.loops.items()):
         if end > at + 1 and statements.first[at] == at and shapes[at]:

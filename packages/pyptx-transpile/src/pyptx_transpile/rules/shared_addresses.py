@@ -24,14 +24,16 @@ if TYPE_CHECKING:
 
 __all__ = ["PLACE"]
 
-_LONGEST, _LONGEST_WORD = 8, 4  # maximum characters of a name, and of the first word of a longer name
+# Maximum characters of a shared variable whose whole name is used in names of its addresses, and of one word used
+# instead.
+_LONGEST, _LONGEST_WORD = 8, 4
 
 
 def find(body: Body, plan: RewritePlan) -> Iterator[Rewrite]:
     """Yield rewrites of instructions that compute a shared memory address and that no other rule rewrites."""
     shared = body.row.derived(_shared_variables)
     if body.declared != body.start or not shared:
-        return  # a helper function's body: its registers are parameters
+        return  # in a helper function, registers are parameters with names already
     uses, banks = uses_of(body), banks_of(body)
     stems: dict[tree.Operand, str] = {}
     for at in body.places("mov", "add"):

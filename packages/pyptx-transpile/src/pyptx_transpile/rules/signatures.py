@@ -26,12 +26,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Leaves", "Signature", "Site", "differ_too_much", "signature"]
 
-_LISTS = ((3, 1), (2, 1), (2, 2))  # (minimum registers, maximum index step) of a list argument, tried in this order
-_LISTS_OF_LOOPS = ((3, 8), (2, 8))  # `_LISTS` for sequences with loops, whose iterations use distinct registers
-_LEAST_VECTOR = 3  # minimum registers of a vector operand that is passed as one argument
-_MOST, _MOST_OF_LONG = 6, 7  # maximum arguments of a helper function, and of one for a long sequence
-_LONG = 48  # minimum instructions of a sequence whose helper function may have `_MOST_OF_LONG` arguments
-_TAKEN = ("i", "t", "u", "v", "_")  # names of loop variables, which parameters do not get
+# (minimum registers, maximum index step) of registers passed as one list argument, tried in this order.
+_LISTS = ((3, 1), (2, 1), (2, 2))
+_LISTS_OF_LOOPS = ((3, 8), (2, 8))  # `_LISTS` for sequences that contain loops, whose iterations use distinct registers
+_LEAST_VECTOR = 3  # minimum elements of a vector operand that is passed to a helper function as one argument
+_MOST, _MOST_OF_LONG = 6, 7  # maximum arguments of a helper function for a short sequence, and for a long one
+_LONG = 48  # minimum instructions of a long sequence, whose helper function may have `_MOST_OF_LONG` arguments
+# Names of variables in printed loops, unavailable for parameters of helper functions.
+_TAKEN = ("i", "t", "u", "v", "_")
 
 Key = tuple[object, ...]
 
@@ -268,7 +270,8 @@ def signature(bodies: Sequence[Body], sites: Sequence[Site], main: int, most: in
         names |= {column: f"{stem}{number}" for column, number in zip(each.columns, numbers, strict=True)}
         is_vector = not each.offsets and len(each.columns) > 1
         if is_vector:
-            whole[names[each.columns[0]]] = stem  # a later element of the vector may be the same register
+            # The vector is passed whole, even if a later element is the same register.
+            whole[names[each.columns[0]]] = stem
         alone: dict[str, int | None] = {stem if is_vector else f"{stem}0": None}
         registers = {f"{stem}{number}": number for number in each.offsets} or alone
         parameters.append(Parameter(name, _annotation(columns, each), registers))

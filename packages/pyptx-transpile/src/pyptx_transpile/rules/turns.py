@@ -18,19 +18,21 @@ if TYPE_CHECKING:
 __all__ = ["MOST_TABLES", "NAMES", "Loop", "lines_of_table", "looped", "runs_of", "stepped"]
 
 _WIDEST_TABLE = 80  # maximum characters of a loop's table of numbers that is printed on one line, row by row
-_BLOCKS = 3  # estimated nesting depth of a loop, in Python blocks (four columns each)
-_SHORTEST_RUN, _LONGEST_CYCLE = 4, 8  # minimum length of an arithmetic run, maximum length of a period, in numbers
+_BLOCKS = 3  # estimated number of Python blocks around a printed loop, four columns each
+# Numbers of a table: minimum length of an arithmetic run, maximum length of a period.
+_SHORTEST_RUN, _LONGEST_CYCLE = 4, 8
 NAMES = (("i", "t", "u", "v"), ("j", "x", "y", "z"), ("n", "a", "b", "c"))
 """Variable names of a loop's counter and table columns, by the number of enclosing loops."""
 MOST_TABLES = len(NAMES[0]) - 1
 _LITERAL = re.compile(r"""((?:\bf)?"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?<![\w.])(-?\d+)(?![\w.])""", re.ASCII)
 _IS_NUMBER = re.compile(r"-?\d+", re.ASCII).fullmatch
-_TEXT = re.compile(  # a label, or a variable plus offset, whose number may contain loop counters: "$L_7", "ring+1024"
+_TEXT = re.compile(  # a label, or a variable plus an offset, with a number that a loop may count: "$L_7", "ring+1024"
     r"""f?"(?P<name>[^"{}\\]*?)(?:(?P<number>\d+)|\{(?P<first>\d+)(?P<more>[^"{}]*)\})\"""", re.ASCII
 )
 _NAME = f"[{''.join(name for names in NAMES for name in names)}]"
 _SLICE = re.compile(rf"\[([^\[\]]*\b{_NAME}\b[^\[\]]*)\]", re.ASCII)
-_NOTHING = re.compile(rf"(?<![\w.])0 ([+-]) (?=(?:\d+ \* )?{_NAME}\b)", re.ASCII)  # `0 +` or `0 -` before a counter
+# Matches the needless `0 +` or `0 -` before a loop counter.
+_NOTHING = re.compile(rf"(?<![\w.])0 ([+-]) (?=(?:\d+ \* )?{_NAME}\b)", re.ASCII)
 _OPERATOR = re.compile(r"[-+*/<>&|^=] \Z", re.ASCII)
 _ADDS = re.compile(r" [+-] ", re.ASCII)
 _OPERATES = re.compile(r" [-+*/<>&|^=!]", re.ASCII)

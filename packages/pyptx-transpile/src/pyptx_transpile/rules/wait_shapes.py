@@ -22,9 +22,9 @@ __all__ = ["WaitMatch", "wait_at", "waits"]
 
 _POLLS = frozenset({("mbarrier", "try_wait"), ("mbarrier", "test_wait")})
 _SEMS, _SCOPES, _SPACES = {"acquire", "relaxed"}, {"cta", "cluster"}, {"shared", "shared::cta"}
-# Forms of an mbarrier wait by name, the forms with most steps first.
+# Rows of (name, form) of the recognized mbarrier waits, those with most steps first.
 _ROWS = tuple(sorted((*FORMS.items(), *GUARDED.items()), key=lambda row: -len(row[1].steps)))
-_FARTHEST = 12  # maximum statements from the start of a wait to its mbarrier.try_wait or test_wait
+_FARTHEST = 12  # maximum statements between the start of an mbarrier wait and its try_wait or test_wait
 
 
 @dataclass(slots=True)

@@ -44,9 +44,11 @@ _USUAL: Mapping[str, object] = {
 """Defaults of `ptx.mbarrier.wait`."""
 
 _KEYWORDS = tuple(WaitOptions.__annotations__)
-_OF_ONE = frozenset({"loc"})  # keywords of `ptx.mbarrier.wait` that differ at each call
-_NAMES = ("wait", "wait_2", "wait_3")  # constants for keywords that several waits share; names.py reserves them
-_LEAST = 2  # minimum waits with equal keywords, and minimum number of equal keywords
+# Keywords of `ptx.mbarrier.wait` that differ between calls, so that no constant holds them.
+_OF_ONE = frozenset({"loc"})
+# Names of printed constants for keywords that several waits share; reserved by names.py.
+_NAMES = ("wait", "wait_2", "wait_3")
+_LEAST = 2  # minimum number of mbarrier waits that share keywords, and of keywords that they share
 
 
 def find(body: Body, _plan: RewritePlan) -> Iterator[Rewrite]:

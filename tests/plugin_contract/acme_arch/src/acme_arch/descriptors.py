@@ -26,7 +26,7 @@ class Slice:
     @classmethod
     def of(cls, array: Any, *, dtype: str | None = None, skipped: int = 0) -> Slice:
         """Return the descriptor fields of an array without the `skipped` bytes at its end."""
-        del dtype  # unused: a slice has no element type
+        del dtype  # unused: the descriptor has no element type
         return cls(getattr(array, "array", array).nbytes - skipped)
 
 

@@ -44,7 +44,7 @@ def _pair(shape: str, operand: str, element: str, _order: str) -> Fragment:
 FRAGMENTS = (Fragments("acme.dot", _dot), Fragments("acme.pair", _pair))
 
 _WORDS = distributed("ldmatrix m8n4 .b32", 8, 4, 32, 1)
-# Fragment of ldmatrix: eight lanes have one word each of a column.
+# Fragment of ldmatrix.trans: the words of each column are in eight lanes, one word per lane.
 _COLUMNS = Fragment(
     "ldmatrix m8n4 .b32 .trans", 8, 4, 32, (Stride(1), Stride(2), Stride(4), Stride(0, 1), Stride(0, 2)), ()
 )

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __tracebackhide__ = True  # errors in these functions are reported at the caller's line
 
 
-_WORD = 4  # bytes of a word
+_WORD = 4  # bytes of a 32-bit word
 
 
 class Acme:

@@ -19,7 +19,7 @@ __all__ = ["Decode", "memory_bits", "shared_decoder", "tensor_decoder", "used_by
 Decode: TypeAlias = "Callable[[Array], Array]"
 """Decoder of matrix rows from bytes, `[…, bytes]`, to element values, `[…, elements]`."""
 
-_CHUNK: Final = 16  # bytes of a chunk in shared memory: 16 elements of 8 bits or less
+_CHUNK: Final = 16  # bytes of a shared memory chunk, which holds 16 elements of 4-, 6- or 8-bit types
 _WIDTHS: Final = {"e2m1": 4, "e2m3": 6, "e3m2": 6}
 
 

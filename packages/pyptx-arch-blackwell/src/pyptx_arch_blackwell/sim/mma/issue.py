@@ -39,7 +39,7 @@ __all__ = ["STEPS"]
 
 _RULE: Final = "tcgen05-mma"
 _VECTORS: Final = ("scale_vec::1X", "scale_vec::2X", "scale_vec::4X", "block16", "block32")
-_FURTHER: Final = ("scale_a", "scale_b", "meta")  # tensor memory operands that only block-scaled or sparse MMAs have
+_FURTHER: Final = ("scale_a", "scale_b", "meta")  # operands in tensor memory that only block-scaled or sparse MMAs have
 
 
 def opcode_of(operands: Operands) -> Opcode:

@@ -29,7 +29,7 @@ Sum: TypeAlias = "Callable[..., Array]"
 """Function from A, B, their scale factors and the addend to the elements of D."""
 
 _Types: TypeAlias = tuple[str, str, str, str]
-_PACKED = 4  # bits of an e2m1 element that is not stored in a byte
+_PACKED = 4  # number of bits of an e2m1 element in a packed operand, where elements do not fill bytes
 
 
 def sum_of(plan: MmaPlan) -> Sum:

@@ -55,7 +55,8 @@ def dense(products: MmaBatch, stored: Array, addresses: IntArray) -> Array:
             f"use one of {known}",
             int(np.count_nonzero(meaningless)),
         )
-    inside = _positions(kind)[codes]  # [n, m, chunks of A along K, stored elements of a chunk]
+    # Position of each stored element within its chunk of A, `[n, m, chunks along K, stored elements per chunk]`.
+    inside = _positions(kind)[codes]
     chunks = codes.shape[-1]
     columns: IntArray = np.arange(chunks)[:, None] * (depth // chunks) + inside
     found = np.zeros((*stored.shape[:2], depth), stored.dtype)

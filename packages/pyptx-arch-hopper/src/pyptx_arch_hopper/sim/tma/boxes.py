@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyptx_sim.extension import Array, IntArray, Mask
     from pyptx_sim.types import DType
 
-# Address bits that each swizzle changes, as bit ranges: (length, lowest bit, lowest bit of the range XORed into it).
+# Address bits that each swizzle changes: (number of bits, lowest changed bit, lowest of the bits XORed into them).
 _SWIZZLED_BITS: dict[str, tuple[tuple[int, int, int], ...]] = {
     "none": (),
     "32B": ((1, 4, 7),),
@@ -31,13 +31,14 @@ _SWIZZLED_BITS: dict[str, tuple[tuple[int, int, int], ...]] = {
     "128B_atom_32B_flip_8B": ((2, 5, 7), (1, 3, 7)),
     "128B_atom_64B": ((1, 6, 7),),
 }
-_CHUNK = 16  # bytes that a swizzle keeps contiguous, except the swizzles in _SMALLER
+_CHUNK = 16  # number of bytes that a swizzle moves as one chunk, except the swizzles in _SMALLER
 _SMALLER = ("128B_atom_32B_flip_8B",)
-_WORD = 4  # bytes: packed data of a padded element type is a multiple of 4
+_WORD = 4  # bytes: the packed data of a row of padded elements is a multiple of this size
 _PERIOD = 1024  # bytes of shared memory after which every swizzle pattern repeats
 _LINE = 128  # bytes of a swizzle row, within which 16-byte chunks are permuted
 _TF32_NAN = np.uint32(F32_NAN & 0xFFFFE000)  # value that a TMA load of any NaN as tf32 writes
-_NAN = OUT_OF_BOUNDS.to_bytes(2, "little")  # two bytes of the NaN fill value, repeated in wider elements
+# The NaN with which TMA fills out-of-bounds f16 elements; wider elements repeat its two bytes.
+_NAN = OUT_OF_BOUNDS.to_bytes(2, "little")
 
 
 @dataclass(frozen=True, eq=False)

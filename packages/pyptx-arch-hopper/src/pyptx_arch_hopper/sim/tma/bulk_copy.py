@@ -45,7 +45,7 @@ def _element(operands: Operands) -> tuple[Update | None, DType]:
         whole = not {"byte_mask", "ignore_left"} & set(operands.names)
         return None, SIXTEEN if whole else np.dtype(np.uint8)
     ptx_type = operands.word("type")
-    # As for atomics: f32 subnormals in global memory are flushed, unless the instruction has `.noftz`.
+    # Like atomics, bulk reductions flush f32 subnormals in global memory, unless the instruction has `.noftz`.
     space = "global" if operands.word("bulk_group") and not operands.word("noftz") else "shared"
     return operands.update(operands.word("op"), ptx_type, space), dtype_of(ptx_type)
 
@@ -144,7 +144,7 @@ class _Contiguous:
         into, out_of = self._spaces[:2]
         arena = turn.memory(into).arena
         shifts = aims(turn, places[0], mask)
-        if self._ends:  # destination bytes that the copy ignores become undefined
+        if self._ends:  # destination bytes that .ignore_oob excludes from the copy become undefined
             arena.forget(places[0], extent.left)
             arena.forget(places[0] + extent.size - extent.right, extent.right)
         barriers = tuple(places[2] + shift for shift in shifts) if len(places) > 2 else ()

@@ -13,7 +13,7 @@ BULK: Final = GroupKind(
     tells="lanes",
     reads=True,
     wait="cp.async.bulk.wait_group (.read for the source alone), then a barrier",
-    # Threads of library kernels exit with unfinished copies; the manual does not state whether shared memory outlives
-    # the CTA.
+    # Severity note: threads of library kernels exit with unfinished bulk copies, and the manual does not state whether
+    # shared memory outlives the CTA.
     severity="note",
 )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyptx_arch_hopper.sim.tma.bulk import Elements, Transfer
     from pyptx_sim.extension import AsyncAccess, ExecutionContext, Operands, Origin, Reader
 
-_PAIR = 2  # CTAs of a CTA pair; the ranks of the two CTAs differ in the last bit
+_PAIR = 2  # number of CTAs in a CTA pair, whose ranks in the cluster differ only in the last bit
 
 Issued: TypeAlias = "tuple[IssuedCopy, Sequence[AsyncAccess]]"
 """A thread's bulk copy, and its memory accesses for the race checks."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _LISTS = frozenset({"box_dim", "global_dim", "element_stride", "global_stride"})
 # State spaces of a tensor map that tensormap.replace can modify. Manual: "tensormap.replace".
 _SPACES = frozenset({"global", "shared"})
-# Tensor map fields that select a mode, and the number of simulated modes.
+# Tensor map fields whose value is the number of a mode, and the number of modes that the simulator implements.
 _MODES = {"elemtype": 16, "interleave_layout": 3, "swizzle_mode": 4, "swizzle_atomicity": 4, "fill_mode": 2}
 
 

@@ -56,7 +56,7 @@ def _ones(count: int) -> int:
     return (1 << count) - 1
 
 
-# Tensor map fields by name and ordinal of `tensormap.replace`. Field `rank` is the rank minus one, like the operand.
+# Bit ranges of tensor map fields, by name and ordinal operand of `tensormap.replace`. Field `rank` is the rank minus 1.
 FIELDS: Final = {
     ("global_address", 0): Field(((0, 64),)),
     ("rank", 0): Field(((68, 3),)),
@@ -71,7 +71,7 @@ FIELDS: Final = {
     **{("box_dim", n): Field(((440 + 8 * n, 8),), 1, dimension=n) for n in range(RANKS)},
 }
 _NUMBERS: Final = {name: number for number, name in enumerate(FIELDS)}
-# Element types in the order of their field values; a separate bit marks tf32 and tf32.ftz.
+# Values of a tensor map's element type bits, in the order of elemtype numbers; an extra bit marks tf32 and tf32.ftz.
 ELEMENT_CODES: Final = (*range(11), 7 | 1 << 4, 8 | 1 << 4, *range(11, 14))
 # Tensor map fields for which zero is not a valid value.
 _UNSAID = sum(1 << number for (name, _), number in _NUMBERS.items() if name in {"global_dim", "box_dim"})

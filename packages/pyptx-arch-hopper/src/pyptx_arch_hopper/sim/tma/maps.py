@@ -35,7 +35,8 @@ _MOST_CHANNELS = 256
 _MOST_PIXELS = 1024
 _MOST_STEP = 8
 _STRIDES_END = 1 << 40
-_CORNERS_END = {3: 1 << 15, 4: 1 << 7, 5: 1 << 4}  # by rank: end of an im2col corner's range (16, 8, 5 bits)
+# Exclusive end of an im2col corner offset, by tensor rank: 16, 8 or 5 signed bits.
+_CORNERS_END = {3: 1 << 15, 4: 1 << 7, 5: 1 << 4}
 _EXTENTS_END = (1 << 32) + 1
 
 
@@ -77,7 +78,7 @@ class Packing:
 
 _TOGETHER = 16
 _HELP_RANK = "merge dimensions of the tensor, or add dimensions of size 1"
-# Element types and modes of a tensor map, by number. Manual: "tensormap.replace", table of new values.
+# Names of a tensor map's element types and modes, by field value. Manual: "tensormap.replace", table of new values.
 ELEMENTS: Final = (
     "u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f32.ftz", "f64", "bf16", "tf32", "tf32.ftz",
     "b4x16", "b4x16_p64", "b6x16_p32",
@@ -89,12 +90,12 @@ FILLS: Final = ("zeros", "nan")
 _SWIZZLE_BYTES = (0, 32, 64, 128)
 _SLICE_BYTES = (0, 16, 32)
 PACKINGS: Final = {name: Packing(row, stores=name != "b4x16_p64") for name, row in PACKED_ELEMENTS.items()}
-_PADDED_BOX = 128  # required innermost box extent, in elements, of padded element types
+_PADDED_BOX = 128  # required innermost box extent, in elements, of a tensor map with a padded element type
 _PADDED_SWIZZLES = ("none", "128B", "128B_atom_32B", "128B_atom_64B")
-# Element types without a number in a tensor map are copied as another type of the same size.
-_BY_NUMBER = {row.tensor_map: row.name for row in reversed(ELEMENT_TYPES)}  # by CUtensorMapDataType: first PTX type
+# PTX types that tensor maps lack are copied as the first type with the same CUtensorMapDataType.
+_BY_NUMBER = {row.tensor_map: row.name for row in reversed(ELEMENT_TYPES)}  # first PTX type of each CUtensorMapDataType
 _AS_BITS = {row.name: _BY_NUMBER[row.tensor_map] for row in ELEMENT_TYPES if row.name not in ELEMENTS}
-_AS_BITS["b6p2x16"] = "b6x16_p32"  # tensor map type for b6p2x16 stores
+_AS_BITS["b6p2x16"] = "b6x16_p32"  # a store of b6p2x16 elements needs a tensor map of b6x16_p32
 _SWIZZLE_NAMES = {
     **{name: (number, 0) for number, name in enumerate(SWIZZLES)},
     **{SWIZZLES[-1] + atom: (len(SWIZZLES) - 1, number) for number, atom in enumerate(ATOMS)},

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyptx_sim.extension import IntArray, Mask
 
 _ROWS: Final = 4
-_PIXELS: Final = 128  # pixels of an im2col::w::128 copy
+_PIXELS: Final = 128  # number of pixels that an im2col::w::128 copy moves
 
 
 class Rows(Descriptor):

@@ -33,7 +33,7 @@ _IM2COL = frozenset({"im2col", "im2col_no_offs", "im2col::w", "im2col::w::128"})
 _MAP_SPACES = frozenset({"param", "const", "global"})
 # Alignment of every TMA box in shared memory, with any swizzle atom. Manual: "Swizzling Modes".
 _BOX_ALIGNMENT = 128
-# Element types of reductions. Manual: "cp.reduce.async.bulk.tensor", table of combinations.
+# Element types of tensor reductions, by operation. Manual: "cp.reduce.async.bulk.tensor", table of combinations.
 _WORDS = frozenset({"u32", "s32", "u64", "s64"})
 _REDUCED = {
     "add": frozenset({"u32", "s32", "u64", "f32", "f16", "bf16"}),
@@ -83,7 +83,8 @@ class _Boxes:
         self._offsets = _readers(operands, operands.named("info"), "u16") if "info" in names else []
         self._shared = operands.place("dst" if "dst" in names else "src", "shared")
         self._paired = operands.word("group") == "cta_group::2"
-        around = "shared::cluster" if self._paired else "shared"  # the mbarrier may be in the peer CTA of the pair
+        # With .cta_group::2, the mbarrier may be in the peer CTA.
+        around = "shared::cluster" if self._paired else "shared"
         self._barrier = operands.place("mbar", around) if "mbar" in names else None
         self._mask = mask_of(operands)
         self._rank = int(operands.word("dim")[0])
@@ -120,7 +121,7 @@ class _Boxes:
             repeat(None) if barriers is None else barriers[at].tolist(),
             repeat(None) if self._address is None else values(self._address),
             repeat(None) if self._mask is None else values(self._mask),
-            strict=False,  # `itertools.repeat(None)`, used without a multicast mask, is infinite
+            strict=False,  # lengths differ: without a multicast mask, `itertools.repeat(None)` is infinite
         )
         known = ((one, maps.get(place), given) for one, place, *given in threads)
         issue(turn, (self._copy(one, _Thread(*found, *given)) for one, found, given in known if found is not None))

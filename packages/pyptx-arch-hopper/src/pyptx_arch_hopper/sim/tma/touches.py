@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyptx_arch_hopper.sim.tma.bulk import Elements, IssuedCopy
     from pyptx_sim.extension import IntArray, Mask
 
-_WORD = 4  # bytes: granularity of the accesses that race checks record
+_WORD = 4  # bytes: race checks record accesses in units of 32-bit words
 
 
 def touches(copy: IssuedCopy, map_at: int | None = None) -> Sequence[AsyncAccess]:
@@ -57,7 +57,7 @@ def _pieces(side: Elements, known: Mask | None) -> tuple[IntArray, int]:
     """Return the offsets of equally long byte runs that cover the `known` elements, and the length of a run."""
     step, together = side.dtype.itemsize, side.together
     rows = None if known is None else known.reshape(-1, together)
-    if rows is None or (rows == rows[:, :1]).all():  # each run of bytes is entirely in bounds or entirely out of bounds
+    if rows is None or (rows == rows[:, :1]).all():  # each byte run of the TMA box is all in bounds or all out
         index = side.index.reshape(-1, together)
         pieces = (index if rows is None else index[rows[:, 0]]).min(axis=1) * step
         size = together * step

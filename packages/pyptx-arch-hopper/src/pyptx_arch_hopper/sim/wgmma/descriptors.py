@@ -63,7 +63,7 @@ def reading(operands: Operands, name: str, extent: Extent) -> Callable[[Executio
 
 def _check_uniform(turn: ExecutionContext, warpgroups: Warpgroups, values: Array) -> None:
     if not any(values.strides):
-        return  # broadcast array: one descriptor for all threads
+        return  # all strides are 0 (a broadcast array): all threads have the same descriptor
     all_values = warpgroups.threads(values)
     if (all_values != all_values[:, :1]).any():
         turn.fault(

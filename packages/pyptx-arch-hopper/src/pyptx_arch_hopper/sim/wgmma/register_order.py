@@ -76,7 +76,8 @@ class RegisterOrder:
         self._wave = wave
         self._names = tuple(registers.values())
         self._rows = {slot: row for row, slot in enumerate(registers)}
-        self._known: dict[tuple[int, ...], IntArray] = {}  # cache: rows of the arrays below, by register slots
+        # Cache: indices of accumulator registers in the first dimension of the arrays below, by tuple of slots.
+        self._known: dict[tuple[int, ...], IntArray] = {}
         shape = (len(registers), wave.height)
         self._touched: IntArray = np.zeros(shape, np.int64)
         self._touched_at: IntArray = np.zeros(shape, np.int64)
@@ -119,7 +120,8 @@ class RegisterOrder:
         writes = np.array([[row in written] for row in rows])
         adds = self._use[_places(*at)] == _ADDS
         for hazard, which in (
-            (_OVERWRITTEN, writes & ~(adds & reads)),  # in-place updates are safe: ptxas inserts a wait
+            # No hazard if a wgmma adds to registers of an earlier one: ptxas inserts a wait.
+            (_OVERWRITTEN, writes & ~(adds & reads)),
             (_READ, reads & adds),
             (_READ_OPERAND, reads & ~writes & ~adds),
         ):
@@ -202,7 +204,7 @@ class RegisterOrder:
             other_label="wgmma.mma_async in flight" if issued else None,
             help=hazard.help,
             count=int(np.count_nonzero(bad)),
-            cause=(issued, hazard.severity),  # findings with equal causes are reported once
+            cause=(issued, hazard.severity),  # one report for each outstanding wgmma.mma_async and severity
             severity=hazard.severity,
         )
 

@@ -36,7 +36,7 @@ class UndefinedAccumulators:
 
     def leave(self, turn: ExecutionContext, warpgroups: Warpgroups, sums: Mask, origin: Origin) -> None:
         """Record which elements of D, `[n, 64, columns]`, are undefined after completion."""
-        # An undefined element is -1, with all bits set; a defined element is 0.
+        # Masks of undefined bits: an undefined element is -1 (all bits set), a defined element is 0.
         elements: Array = -sums.reshape(len(sums), -1).astype(f"<i{self._plan.distribution.bits // 8}")
         dealt: list[Array] = [elements[:, each.reshape(-1)].view(_WORD) for each in self._plan.distribution.elements]
         turn.carry_undefined(self._d, [warpgroups.spread(each) for each in dealt], origin)

@@ -22,7 +22,7 @@ SPACES: dict[str, str] = {
     "shared::cta": "shared",
     "shared::cluster": "shared",
 }
-# Name of a variable or parameter in each state space, for example operands.
+# Name of the variable or parameter of each state space in example operands: `[gmem]`.
 EXAMPLES: dict[str, str] = {
     "global": "gmem",
     "const": "cmem",
@@ -36,7 +36,8 @@ EXAMPLES: dict[str, str] = {
 }
 # State spaces whose variables may be used as a generic address: .const and .param need cvta.
 _GENERIC = frozenset({"global", "shared", "local"})
-# Words in an operand kind's argument that are not state spaces: they permit or restrict forms of the address.
+# Words in the argument of the operand kind `address(…)` that are not state spaces: they permit or restrict address
+# forms.
 _SIZED, _CONSTANT, _INDEXED = "sized", "constant", "indexed"
 _TRAITS = frozenset({_SIZED, _CONSTANT, _INDEXED})
 _COORDINATES = ("b32", "u32", "s32", "")

@@ -71,7 +71,7 @@ def _inside(use: Use, count: int) -> list[tuple[str, int]]:
     return [*parts, ("coordinates", count)]
 
 
-# Register types of each part of a bracketed operand, and the part's description in messages.
+# For each part of a bracketed operand of a copy: its register types, and its description in messages.
 _PARTS: dict[str, tuple[tuple[str, ...], str]] = {
     "endpoint": (_INT32, "the number of a logical endpoint in a 32-bit register"),
     "offset": (_INT64, "an offset in a 64-bit register"),

@@ -35,8 +35,8 @@ _SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
 _EXTENT = re.compile(r"([mnk]{2})(?:([*/])(\d))?")
 WARPS = re.compile(r" over (\d+) warps$")
 _WARP = 32
-_WORD = 32  # bits of the narrowest registers that hold fragments
-_MOST_NAMES = 20  # number of distinct registers of a type in examples
+_WORD = 32  # width in bits of the narrowest registers that hold matrix fragments
+_MOST_NAMES = 20  # number of distinct register names of each type in example matrix operands
 
 
 @functools.cache

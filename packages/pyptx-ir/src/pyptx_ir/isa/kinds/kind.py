@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.isa.shapes import Shape
 
-# Classes of operand faults; `pyptx check` prints the class, and the oracle test counts faults by class.
+# Classes of operand errors: `pyptx check` prints an error's class, and the oracle test counts errors by class.
 OPERAND_KIND = "operand-kind"
 OPERAND_TYPE = "operand-type"
 VECTOR_LENGTH = "vector-length"

@@ -30,7 +30,8 @@ def _mismatch_sparse(argument: str, shape: Shape, use: Use) -> Mismatch | None:
 
 def _mismatch_vec(argument: str, shape: Shape, use: Use) -> Mismatch | None:
     length = _length(use)
-    if length > 1 or (shape[0] == "vector" and len(shape) == 2):  # where a vector is possible, ptxas accepts {x} for x
+    # ptxas accepts `{x}` for a scalar `x` if a vector is valid.
+    if length > 1 or (shape[0] == "vector" and len(shape) == 2):
         return _mismatch_elements(length, argument, shape, use)
     return (
         Mismatch("one operand, not a vector", VECTOR_LENGTH) if shape[0] == "vector" else use.mismatch(argument, shape)

@@ -122,7 +122,8 @@ def _fault_of_base(base: Operand) -> str:
     if isinstance(base, Register | Symbol):
         return _NO_BASE if "." in base.name else ""
     if isinstance(base, Immediate) and literal_kind(base.text) != "int":
-        # Only malformed literals are reported here; the instruction table rejects every floating-point address.
+        # Report only malformed numeric literals here: the instruction table rejects each floating-point number used as
+        # an address.
         return of_literal(base.text)[1]
     if not isinstance(base, (Immediate, *_CONSTANTS)) or names_of(base):
         return _NO_BASE

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # Register types of function pointers, which have the module's address size; empty if the type is unknown.
 _POINTERS = frozenset({"b32", "u32", "s32", "b64", "u64", "s64", ""})
-# Calls can pass untyped and half-precision values, but no integers of 8 or 16 bits and no predicates.
+# Register types that cannot be arguments of a call: integers of 8 or 16 bits and predicates.
 _UNPASSED = frozenset({"pred", "u8", "s8", "u16", "s16"})
 _PACKED = "f16x2"
 _RESULT = "return value"

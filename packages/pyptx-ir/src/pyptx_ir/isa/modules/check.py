@@ -43,7 +43,8 @@ def check_module(module: Module, target: str | None = None) -> tuple[Diagnostic,
 def check_text(text: str, name: str = "<string>", target: str | None = None) -> tuple[Diagnostic, ...]:
     """Parse and check a text; after a syntax error, the other statements are still checked."""
     with collector_paused():
-        return _check_text(text, name, target)  # the tree is freed before the garbage collector could visit it
+        # The module's tree is freed before the garbage collector resumes and visits it.
+        return _check_text(text, name, target)
 
 
 def _check_text(text: str, name: str, target: str | None) -> tuple[Diagnostic, ...]:

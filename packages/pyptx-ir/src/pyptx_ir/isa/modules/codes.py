@@ -24,7 +24,7 @@ CODES: tuple[CheckCode, ...] = (
     _code("syntax", ERROR, "syntax error"),
     _code("outside-function", ERROR, "code outside any function"),
     _code("empty-statement", ERROR, "empty statement"),
-    # Codes for the module header
+    # Diagnostic codes for the module header
     _code("missing-version", ERROR, "missing .version directive"),
     _code("missing-target", ERROR, "missing .target directive"),
     _code("unknown-version", ERROR, "unknown PTX version"),
@@ -32,12 +32,12 @@ CODES: tuple[CheckCode, ...] = (
     _code("unknown-target", ERROR, "unknown target or .target option"),
     _code("retired-target", WARNING, "target no longer supported"),
     _code("target-version", ERROR, "target newer than the module's PTX version"),
-    # Codes for directives
+    # Diagnostic codes for directives
     _code("misplaced-directive", ERROR, "directive not allowed at its position"),
     _code("directive-argument", ERROR, "invalid directive argument"),
     _code("directive-conflict", ERROR, "conflicting or missing directives"),
     _code("ignored-directive", WARNING, "directive ignored by ptxas"),
-    # Codes for names
+    # Diagnostic codes for names
     _code("undefined-register", ERROR, "register not declared in scope"),
     _code("undefined-variable", ERROR, "name of a variable, parameter or register not declared in scope"),
     _code("undefined-label", ERROR, "label not in scope"),
@@ -47,12 +47,12 @@ CODES: tuple[CheckCode, ...] = (
     _code("redefined-label", ERROR, "duplicate label"),
     _code("redefined-function", ERROR, "function defined twice, or declared differently"),
     _code("redefined-file", ERROR, "duplicate .file number"),
-    # Codes for declarations
+    # Diagnostic codes for declarations
     _code("declaration", ERROR, "invalid declaration for this state space"),
     _code("initializer", ERROR, "invalid initializer"),
     _code("section-data", ERROR, "section data out of range of its type"),
     _code("constant-memory", ERROR, "more than 64 KiB of .const variables"),
-    # Codes for functions and memory
+    # Diagnostic codes for functions and memory
     _code("call-target", ERROR, "callee is not a .func or a function pointer"),
     _code("call-arguments", ERROR, "wrong number of call arguments or return values"),
     _code("call-argument", ERROR, "call argument does not match the parameter"),
@@ -61,12 +61,12 @@ CODES: tuple[CheckCode, ...] = (
     _code("parameter-bounds", WARNING, "parameter access out of bounds"),
     _code("parameter-alignment", WARNING, "parameter access wider than the alignment of its address"),
     _code("shared-memory", ERROR, "static shared memory exceeds the target's limit"),
-    # Codes for control flow
+    # Diagnostic codes for control flow
     _code("guard", ERROR, "guard is not a predicate register"),
     _code("unreachable", WARNING, "unreachable instruction"),
     _code("cta-group", ERROR, "different tcgen05 .cta_group values in one kernel"),
     _code("ignored-setmaxnreg", WARNING, "setmaxnreg ignored by ptxas"),
-    # Codes for instructions
+    # Diagnostic codes for instructions
     _code("unknown-instruction", WARNING, "unknown instruction"),
     _code("modifier", ERROR, "invalid modifier, or invalid combination of modifiers"),
     _code("missing-modifier", ERROR, "missing modifier"),

@@ -71,7 +71,8 @@ def _reports(options: argparse.Namespace) -> Iterator[Iterator[FileReport]]:
     if options.jobs == 1 or len(options.files) == 1:
         yield chain.from_iterable(map(judge, options.files))
         return
-    here = [name for name in options.files if name == "-"]  # only this process can read standard input, not the workers
+    # Standard input is checked in this process: workers cannot read it.
+    here = [name for name in options.files if name == "-"]
     files = [name for name in options.files if name != "-"]
     together = partial(all_reports_on, target=options.target, arch=options.arch)
     with in_processes(together, files, options.jobs) as reports:
@@ -97,7 +98,7 @@ def _diagnostics(reports: Iterable[FileReport], files: int, style: str) -> int:
     if style == "json":
         _say(json.dumps([{"file": file, **row} if several else row for file, row in rows], indent=2))
     elif style == "text" and unreadable < count:
-        what = "file" if count <= files else "module"  # a file may contain several modules
+        what = "file" if count <= files else "module"  # if a file has several modules, modules are counted
         _say(f"{counted(count - unreadable, what)}, {counted(errors, 'error')}, {counted(warnings, 'warning')}")
     return USAGE_ERROR if unreadable else 1 if errors else 0
 

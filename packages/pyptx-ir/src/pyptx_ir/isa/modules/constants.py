@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pyptx_ir.syntax.operands import Operand
 
-# Kind and fault of a value in an initializer; one of the two strings is empty.
+# Kind of a value in an initializer, and the error message about it; one of the two strings is empty.
 Judged: TypeAlias = "tuple[str, str]"
 INTEGER, FLOAT, ADDRESS, FUNCTION, MASKED = "integer", "float", "address", "function", "masked address"
 

@@ -23,7 +23,7 @@ def note(walk: Walk, node: Instruction) -> None:
 def one_granularity(walk: Walk) -> None:
     """Reject entries that use both `.cta_group` values, directly or through callees."""
     if len(set[str]().union(*(routine.groups for routine in walk.routines))) < 2:
-        return  # the module uses at most one .cta_group value
+        return  # all instructions of the module that have a .cta_group agree on its value
     reported: set[int] = set()
     for entry in walk.entries():
         first: dict[str, int] = {}

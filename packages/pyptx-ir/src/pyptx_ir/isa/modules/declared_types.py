@@ -35,7 +35,7 @@ class _Declared(NamedTuple):
     type: str
     vector: str | None
     alignment: int | None
-    at_top: bool = False  # whether the declaration is at module level or in the header of an entry
+    at_top: bool = False  # whether a variable is declared at module level or as a parameter of an entry
     dimensions: tuple[Operand | None, ...] = ()
 
 

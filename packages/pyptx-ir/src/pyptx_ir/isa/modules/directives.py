@@ -45,8 +45,9 @@ _KINDS: dict[type[Statement], str] = {
 }
 _MOST_OF_PLACE = (1 << 32) - 1
 _TYPES = frozenset({"texref", "samplerref", "surfref", "tex", "b128", "f16x2"})
-_ATTRIBUTES = {"managed": 0, "unified": 2}  # number of arguments of each attribute
-# Pairs of mutually exclusive directives, and directives that require other directives: measured on ptxas 13.5.
+_ATTRIBUTES = {"managed": 0, "unified": 2}  # number of arguments of each attribute in an .attribute directive
+# Pairs of mutually exclusive performance directives, and the directives that a performance directive requires: measured
+# on ptxas 13.5.
 _CONFLICTS = (("maxntid", "reqntid"), ("reqnctapercluster", "maxclusterrank"))
 _NEEDS = (("blocksareclusters", ("reqntid", "reqnctapercluster")),)
 

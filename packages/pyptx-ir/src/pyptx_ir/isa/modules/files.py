@@ -105,7 +105,7 @@ def _texts(name: str, arch: str | None) -> Iterator[Source | FileReport]:
     try:
         for source in read_sources(name, arch):
             yield Source(source.load(), source.name)
-    except (OSError, ValueError, SourceError) as error:  # ValueError: the path contains a zero byte
+    except (OSError, ValueError, SourceError) as error:  # ValueError: the file's path contains a zero byte
         yield FileReport(name, unreadable=str(error))
 
 

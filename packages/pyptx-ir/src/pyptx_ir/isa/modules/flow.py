@@ -26,7 +26,7 @@ def instruction(walk: Walk, node: Instruction) -> None:
         message = f"unreachable {'.'.join(node.opcode)}: the preceding instruction never continues"
         help = "remove the instruction, put a label before it, or guard the preceding instruction"
         walk.report(Finding("unreachable", message, help))
-        routine.ended = False  # one warning per sequence of unreachable instructions
+        routine.ended = False  # warn once for consecutive unreachable instructions, not for each one
 
 
 def reached(walk: Walk, node: Statement) -> None:  # noqa: ARG001 - every check takes a statement

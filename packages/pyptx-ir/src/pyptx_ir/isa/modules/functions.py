@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.modules.walk import Walk
     from pyptx_ir.syntax.nodes import Alias, Function, Parameter
 
-# First PTX version of each limit of parameter bytes. Manual: "Kernel Function Parameter Attributes"; ptxas 13.5.
+# First PTX version of each limit on the total bytes of a kernel's parameters. Manual: "Kernel Function Parameter
+# Attributes"; ptxas 13.5.
 _PARAMETER_LIMITS = (((8, 1), 32764), ((1, 5), 4352), ((1, 0), 256))
 
 

@@ -60,7 +60,7 @@ def _fault(node: Variable, entry: Declarator, kinds: dict[str, str]) -> str:
     if node.type in ("f16", "f16x2"):
         bits = "b16" if node.type == "f16" else "b32"
         return f"'{entry.name}' can't be initialized: ptxas has no .{node.type} literals; declare it .{bits}"
-    # A first dimension of 0 is like an empty bracket: any number of elements is valid.
+    # An array with 0 as first dimension is like one with empty brackets: any number of initializer elements is valid.
     sizes: list[int | None] = [value_of(size) or (None if i == 0 else 0) for i, size in enumerate(entry.dimensions)]
     if node.vector:
         sizes.append(_LENGTHS.get(node.vector))

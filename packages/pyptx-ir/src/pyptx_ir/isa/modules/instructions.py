@@ -26,11 +26,13 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Guard, Instruction
     from pyptx_ir.syntax.operands import Operand
 
-# Opcodes without rows in the table, because their operands depend on declarations; `calls` and `branches` check them.
+# Opcodes without rows in the instruction table: the modules `calls` and `branches` check their operands, which depend
+# on declarations.
 BY_NAME = frozenset({"call", "brx"})
 
 
-# Results of `_operand` in place of a `shape_number`: the operand is faulty; its shape does not fully describe it.
+# Results of `_operand` that are not a `shape_number`: for a faulty operand, and for an operand that its shape does not
+# fully describe.
 _UNSOUND, _BY_ITSELF = -1, 0
 
 
@@ -42,7 +44,8 @@ def instruction(walk: Walk, node: Instruction) -> None:
     """
     if walk.routine is None:
         in_function(walk, node)
-        walk.sound = False  # outside functions, the scope of the operands' names is unknown
+        # An instruction outside a function has no scope in which its operands' names could be looked up.
+        walk.sound = False
         return
     sound = node.guard is None or _guard(walk, node.guard)
     known = walk.scope.shapes

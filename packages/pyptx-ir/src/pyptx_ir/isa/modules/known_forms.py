@@ -17,11 +17,13 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.shapes import Shape
 
 FormKey: TypeAlias = "tuple[tuple[str, ...] | int, ...]"
-# For each valid instruction form, the alternative sets of limits for constant operands; empty: any constants.
+# For each valid combination of opcode and operand shapes, the alternative sets of limits on constant operands; an empty
+# set permits any constants.
 RightForms: TypeAlias = "dict[FormKey, tuple[tuple[tuple[int, Limits], ...], ...]]"
 
 _SPACES = (".const", ".global", ".local", ".param")
-# Limits of memory use: elements of an operand shape that gets a number; numbered shapes, and valid forms per target.
+# Limits of the cache of valid forms: maximum elements of a cached operand shape; maximum cached shapes, and maximum
+# cached forms per target.
 _LONGEST = 20
 _MOST = 1 << 16
 

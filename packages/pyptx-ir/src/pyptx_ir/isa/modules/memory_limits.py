@@ -32,7 +32,7 @@ def shared_limits(walk: Walk) -> None:
     own = sum(routine.own_shared for routine in walk.routines)
     everywhere = sum(storage.size or 0 for storage in walk.module_scope.storage.values() if storage.space == "shared")
     if own + everywhere <= limit:
-        return  # all functions together use no more shared memory than one entry may use
+        return  # the shared memory of all functions together is within the limit of one entry
     for entry in walk.entries():
         _entry(walk, entry, limit)
 

@@ -53,9 +53,9 @@ class OneByOne:
         walk = self._walk
         walk.found.clear()
         walk.body((node,))
-        walk.names.clear()  # keyed by the operands' `id`s, which later operands may reuse
+        walk.names.clear()  # `names` is keyed by the `id` of each operand, which a later operand may reuse
         if isinstance(node, Function):
-            # Initializers in statements that are checked later may contain the function's name.
+            # Declare the function for later statements, whose initializers may contain its name.
             walk.module_scope[node.name] = f".{node.kind}"
         return _first([finding for _, finding in walk.found])
 

@@ -18,7 +18,7 @@ _PRAGMAS_OF_BODIES = frozenset({"used_bytes_mask", "enable_smem_spilling", "freq
 _NO_DWARF_LINES = (2, 0)
 _WITH_VALUE = frozenset({"used_bytes_mask", "frequency"})
 # ptxas accepts .align and .ptr after the type only in parameters of entries and in prototypes.
-_HEAD = 400  # characters at the start of a declaration that are searched for its type
+_HEAD = 400  # number of leading characters of a declaration in which its type is searched
 _LATE_ATTRIBUTE = re.compile(r"\.(?:[busf](?:8|16|32|64|128)|f16x2|pred)\s+\.(align|ptr)\b", re.ASCII)
 
 
@@ -94,7 +94,7 @@ def only_ascii(walk: Walk, node: File | Pragma | Function) -> None:
     else:
         texts = (node.name,) if isinstance(node, File) else node.values
     if isinstance(node, Pragma) and walk.routine is None:
-        return  # the rule `pragma` rejects unknown pragmas at module level
+        return  # the rule `pragma` rejects all unknown .pragma strings at module level
     if any(isinstance(text, str) and not text.isascii() for text in texts):
         message, help = "non-ASCII characters in a string: ptxas does not accept them", "use ASCII characters only"
         walk.report(Finding("directive-argument", message, help))
@@ -106,7 +106,7 @@ def late_attribute(walk: Walk, node: Function | Variable) -> None:
         return
     text = own_text(node, node.raw) if isinstance(node, Function) else without_comments(node.raw[:_HEAD])
     found = _LATE_ATTRIBUTE.search(text)
-    # The rules in `declared_types` report `.ptr` on the parameters of a function.
+    # A `.ptr` on a parameter of a function is reported by the rules in `declared_types`.
     if found is not None and not (found[1] == "ptr" and isinstance(node, Function)):
         message = f".{found[1]} after the type is allowed only in parameters of an entry"
         help = "write .align before the type" if found[1] == "align" else "remove it"

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.modules.diagnostic import Diagnostic
     from pyptx_ir.syntax.nodes import Module
 
-# Number of the oldest device for which current ptxas compiles.
+# Number of the oldest target of current ptxas: sm_75.
 _OLDEST = 75
-_NAMED = 6  # maximum number of line numbers listed per requirement ("… needs sm_90 or later")
+_NAMED = 6  # maximum line numbers in a report of a requirement ("… needs sm_90 or later")
 
 
 @dataclass(frozen=True, slots=True)

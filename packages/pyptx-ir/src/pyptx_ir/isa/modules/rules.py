@@ -89,8 +89,8 @@ _LISTS = (BranchTargets, CallTargets, CallPrototype)
 
 _MODULE = ()
 
-# Rules in the order of application to a statement: a name is looked up before it is declared. `check` reads the header,
-# on which the other rules depend.
+# Rules of the checker in the order in which they are applied to a statement: names are looked up before the statement
+# declares its names. `check` reads the module header, on which the other rules depend.
 RULES: tuple[CheckRule, ...] = (
     _rule("misplaced-directive", (Version, Target, AddressSize), header.late),
     _rule("outside-function", (Label, Block, Loc), placement.in_function),

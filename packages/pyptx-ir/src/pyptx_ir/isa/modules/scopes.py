@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # one of `.global .const .shared .local .param .label .func .entry .texref .samplerref .surfref .targets`, or one of
 # the two constants below.
 UNDECLARED = "?"
-UNKNOWN = "!"  # kind of a name declared in invalid text, or already reported as undeclared
+UNKNOWN = "!"  # kind of a name declared in text with a syntax error, or already reported as undeclared
 
 _DIGITS = "0123456789"
 _MOST_DIGITS = 18  # maximum number of trailing digits of a numbered name such as `%r12`
@@ -72,7 +72,7 @@ class Scope(dict[str, str | None]):
         # Names in this scope such as `%r7`, by their stem `%r`; updated when numbered registers are declared.
         self._numbers: dict[str, list[tuple[int, str]]] = {}
         self._indexed = 0
-        # `shape_number` of each operand, by its `id`; valid while the names in the operand keep their kinds.
+        # `shape_number` of each operand, by the operand's `id`; valid while the names in the operand keep their kinds.
         self.shapes: dict[int, int] = {}
 
     def __missing__(self, name: str) -> str | None:
@@ -114,7 +114,7 @@ class Scope(dict[str, str | None]):
             before = earlier[0][2]
         for name in known:
             if name not in self.at:
-                self.pop(name, None)  # the cached copy of an outer scope's name, which this declaration hides
+                self.pop(name, None)  # forget the outer scope's kind of a name that this scope declares anew
         self._indexed = len(self)
         earlier.append((count, kind, at))
         return before
@@ -202,10 +202,10 @@ def _special(name: str) -> str | None:
 def is_special(name: str) -> bool:
     """Return whether a special register of any PTX version and target has this name."""
     known = special_registers()
-    return name in known or f"{name}.x" in known  # for %tid, a vector of four, `known` has the components only
+    return name in known or f"{name}.x" in known  # the rows for the vector %tid are those of its components, %tid.x, …
 
 
-@lru_cache(maxsize=1 << 16)  # cached: names recur across functions
+@lru_cache(maxsize=1 << 16)  # cached, because different functions use the same register names
 def split_number(name: str) -> tuple[str, int] | None:
     """Split a name into stem and number, as ptxas does: all trailing digits are the number, `%r012` is `%r12`."""
     stem = name.rstrip(_DIGITS)

@@ -32,7 +32,7 @@ def data(walk: Walk, node: Section) -> None:
     if not SECTION_NAME.fullmatch(node.name):
         message = f"invalid section name '{node.name}': it must be a dot, a letter, and no other dot"
         walk.report(Finding("section-data", message, "use a name such as .debug_str", word=node.name))
-    right: set[int] = set()  # valid data lines by object identity: a parsed text has one node for all identical lines
+    right: set[int] = set()  # `id`s of valid data lines: identical lines of a parsed text are one node
     for line, part in enumerate(node.body, walk.at + 1):
         if id(part) in right:
             continue

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.operands import Operand
 
 _VECTOR = {None: 1, "v2": 2, "v4": 4, "v8": 8}
-_OPAQUE = {"texref": 8, "samplerref": 8, "surfref": 8}  # bytes of a variable of the type: a 64-bit handle
+_OPAQUE = {"texref": 8, "samplerref": 8, "surfref": 8}  # bytes of a variable of each opaque type: a 64-bit handle
 
 
 def type_bytes(type_name: str, vector: str | None = None) -> int | None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Function, Instruction
 
 INDEPENDENT = "texmode_independent"
-_PLACE_OF_SAMPLER = 3  # number of parts of an operand with a sampler: [texture, sampler, {coordinates}]
+_PLACE_OF_SAMPLER = 3  # number of parts of a texture operand with a sampler: [texture, sampler, {coordinates}]
 
 
 def declared(walk: Walk, node: Variable | Function) -> None:

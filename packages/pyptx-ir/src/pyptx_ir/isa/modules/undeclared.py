@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # Maximum findings per function and stem (`%r` of `%r7`) for undeclared numbered names: one missing declaration causes
 # all of them.
 MOST_OF_A_BANK = 8
-# Maximum number of names with a suggestion; if more are unknown, spelling is not the cause.
+# Maximum number of undeclared names for which similar names are suggested; more of them are not misspellings.
 MOST_SUGGESTIONS = 8
 
 

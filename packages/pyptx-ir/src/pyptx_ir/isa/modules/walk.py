@@ -39,10 +39,12 @@ class Routine:
     callees: set[str] = field(default_factory=set[str])
     groups: dict[str, int] = field(default_factory=dict[str, int])
     ended: bool = False
-    declared: dict[str, int] | None = None  # declaring statement of each name in the body; computed on demand
-    unbanked: Counter[str] = field(default_factory=Counter[str])  # number of undeclared names (`%r7`) by stem (`%r`)
+    # For each name in the body, the index of its declaration; computed on demand.
+    declared: dict[str, int] | None = None
+    # Number of undeclared names such as `%r7`, by stem `%r`.
+    unbanked: Counter[str] = field(default_factory=Counter[str])
     warned: set[str] = field(default_factory=set[str])
-    narrow_calls: tuple[Finding, ...] = ()  # errors of calls in this function; reported if an entry reaches the calls
+    narrow_calls: tuple[Finding, ...] = ()  # errors of this function's calls, reported if an entry reaches the function
     # Integers that rules of plugins store about the function, by a key that the rule chooses.
     notes: dict[str, int] = field(default_factory=dict[str, int])
 
@@ -55,10 +57,10 @@ class Walk:
         self.forced = target
         self.target: str | None = target
         self.version: tuple[int, int] | None = None
-        self.address_size = 32  # default address size in bits. Manual: ".address_size"
+        self.address_size = 32  # bits of an address in a module without `.address_size`, as in the manual
         self.independent_textures = False
         self.at = -1
-        self.sound = True  # whether the current instruction is valid by itself; further checks require it
+        self.sound = True  # whether the current instruction is valid by the instruction table; other rules require it
         self.module_scope = self.scope = Scope()
         self.routine: Routine | None = None
         self.routines: list[Routine] = []
@@ -70,14 +72,17 @@ class Walk:
         # module keeps all operands alive. The names do not depend on the operand's statement.
         self.names: dict[int, tuple[str, ...]] = {}
         self.plain_names, self.plain_addresses = plain_names(), plain_addresses()
-        self.right: RightForms = {}  # valid instruction forms, shared by modules of one target and version
-        self.literals: dict[int, int] = {}  # `shape_number` of each operand without names, by its `id`
-        self.constant = self.constant_at = 0  # bytes of .const variables so far; statement of the last variable
+        self.right: RightForms = {}  # cache of valid instruction forms, shared by all modules of one target and version
+        # `shape_number` of each operand that contains no name, by the operand's `id`.
+        self.literals: dict[int, int] = {}
+        # Total bytes of the .const variables read so far; statement index of the last one.
+        self.constant = self.constant_at = 0
         self.files: dict[int, int] = {}
-        self.section_labels: dict[str, int] = {}  # statement number of each label in sections
-        self.places: set[tuple[int, int, int]] = set()  # file, line and column of every .loc so far
+        self.section_labels: dict[str, int] = {}  # in .section directives, the statement index of each label
+        self.places: set[tuple[int, int, int]] = set()  # file, line and column of each .loc read so far
         self.last_label = ""
-        self.unreadable = False  # whether a missing brace or header makes the nesting uncertain
+        # Whether the nesting of blocks is uncertain, because a brace or function header is missing.
+        self.unreadable = False
         self.header_end = 0
         self.early: dict[str, Finding] = {}
         self.early_registers: dict[str, Finding] = {}
@@ -124,7 +129,7 @@ class Walk:
         elif isinstance(node, Block):
             self._block(node, Scope(self.scope))
         elif isinstance(node, Function) and node.body is not None and self.routine is not None:
-            self.at += 1  # the function's body is counted as a separate statement
+            self.at += 1  # a function and its body have separate statement indices
             self._block(node.body, self.routine.scope)
             self.routine = None
             self.scope = self.module_scope

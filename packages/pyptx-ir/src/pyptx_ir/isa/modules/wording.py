@@ -15,7 +15,7 @@ _DOTTED = re.compile(r"\.(\w+(?:::\w+)*)")
 
 def finding_of(verdict: Verdict, opcode: tuple[str, ...]) -> Finding:
     """Return a verdict as a finding, which underlines the faulty modifier if the message names one."""
-    # Only verdicts on out-of-range constants have no help.
+    # Each verdict has a help text, except those on out-of-range constants.
     help = verdict.in_file or verdict.help or "use a constant that the instruction allows"
     word = "" if verdict.operand is not None else _modifier(verdict.message, opcode)
     return Finding(verdict.code, verdict.message, help, operand=verdict.operand, word=word)

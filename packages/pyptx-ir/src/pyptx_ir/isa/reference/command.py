@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.patterns import Pattern
 
 USAGE_ERROR = 2
-SHOWN = 3  # maximum number of results shown in full; of more results, only names and summaries are shown
+SHOWN = 3  # maximum number of search results with full entries; longer lists have only names and summaries
 WIDTH = 100
 
 

@@ -33,7 +33,7 @@ CHAPTERS = (
     "Video",
     "Miscellaneous",
 )
-# Chapter of an instruction none of whose rows in the instruction table has a chapter.
+# Chapter of instructions for which no row of the instruction table gives a chapter.
 ELSEWHERE = "Other instructions"
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.patterns import OperandSlot, Pattern
     from pyptx_ir.isa.rows import InstructionRow
 
-NESTED = ("vec", "sparse", "texels")  # operand kinds whose argument is another operand kind
+NESTED = ("vec", "sparse", "texels")  # operand kinds with another kind as argument, such as `vec(…)`
 
 
 def version(since: tuple[int, int]) -> str:

@@ -28,7 +28,7 @@ GLOBAL = {**OPERANDS, "a": "address(global sized)"}
 
 PLACES = (("{.space}", {"space": SPACES}, "", "", OPERANDS), ("{.global}", HINT, ".hint", ", policy", GLOBAL))
 
-# Rows of atom and red: operations, modifier after the operation, types, PTX version, targets.
+# Rows of atom and red: operations, modifier between operation and type, types, PTX version, targets.
 OPERATIONS = (
     (("and", "or", "xor"), "", ("b32",), ptx(1, 1), ()),
     (("and", "or", "xor"), "", ("b64",), ptx(3, 1), ()),
@@ -55,7 +55,8 @@ SWAPS = (
     (("b16",), ptx(6, 3), ("sm_70",)),
     (("b128",), ptx(8, 3), ("sm_90",)),
 )
-# Rows of vector atom and red: operations, modifier after the operation, vector lengths, types, PTX version.
+# Rows of atom and red on vectors: operations, modifier between operation and vector length, lengths, types, PTX
+# version.
 VECTORS = (
     (("add",), "", ("v2", "v4"), ("f32",), ptx(8, 1)),
     (("add",), ".noftz", ("v2", "v4"), ("f32",), ptx(9, 4)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyptx_ir.isa.rows import ptx, row, summarised
 
-LINE = "imm in 128"  # bytes; the only valid size, that of a cache line
+LINE = "imm in 128"  # operand `size` of applypriority and discard: bytes of a cache line, the only valid size
 PRIMARY = ("L2::evict_last", "L2::evict_normal", "L2::evict_first", "L2::evict_unchanged")
 SECONDARY = ("L2::evict_first", "L2::evict_unchanged")
 POLICY = {"policy": "u64", "primary_size": "int32", "total_size": "int32"}

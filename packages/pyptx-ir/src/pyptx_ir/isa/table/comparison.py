@@ -22,7 +22,7 @@ RESULTS: tuple[tuple[tuple[str, ...], tuple[int, int], tuple[str, ...]], ...] = 
 BOTH = {"c": "pred or !"}
 RESULT = {"p": "pred or _"}
 
-# Rows of setp and set by family of types: `{.ftz}`, comparisons, types.
+# Rows of setp and set, one for each family of types: `{.ftz}`, comparison operators, types.
 FAMILIES = (
     ("", EQUALITY, BITS),
     ("", UNSIGNED, ("u16", "u32", "u64")),
@@ -70,7 +70,7 @@ def _half_set(boolean: str) -> tuple[InstructionRow, ...]:
     rest = ", c" if boolean else ""
     kinds = {"a": "stype", "b": "stype", **(BOTH if boolean else {})}
     lines = (
-        # Half-precision set: modifiers, result types, source type, PTX version, target.
+        # Rows of set with f16 or bf16 sources or results: modifiers, result types, source type, PTX version, target.
         (".dtype.f16", "{.ftz}", ("f16",), "f16", ptx(4, 2), "sm_53"),
         (".dtype.f16", "", ("bf16",), "f16", ptx(7, 8), "sm_90"),
         (".dtype.f16", "{.ftz}", ("u16", "s16", "u32", "s32"), "f16", ptx(6, 5), "sm_53"),

@@ -23,7 +23,8 @@ CLAMPED = {
 }
 RELAXED = {"d": "relaxed(dtype)", "a": "relaxed(atype)"}
 FROM_SPECIAL = {"d": "relaxed(dtype)", "a": "relaxed(atype) or special"}
-# Conversions to f16 and f16x2 accept f32 or wider sources, and 16- or 32-bit or wider results; those to bf16 do not.
+# A cvt to f16 or f16x2 accepts sources of f32 or wider, and result registers of at least 16 or 32 bits; a cvt to bf16
+# accepts neither.
 TO_HALF = {"d": "relaxed(f16)", "a": "relaxed(f32)"}
 TO_BRAIN = {"d": "type", "a": "f32"}
 HALVES = (

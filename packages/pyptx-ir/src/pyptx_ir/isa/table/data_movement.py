@@ -10,7 +10,7 @@ SPACES = ("const", "global", "local", "shared", "shared::cta", "shared::cluster"
 PARAMETERS = ("param", "param::entry")
 SHUFFLE = {"b": "b32", "c": "b32", "membermask": "int32"}
 
-# Forms of mov that split or join a value: the type of the whole, the number of parts, the type of a part.
+# Forms of mov that split a register into parts or join them: type of the register, number of parts, type of a part.
 PARTS = (
     ("b16", 2, "b8"),
     ("b32", 4, "b8"),

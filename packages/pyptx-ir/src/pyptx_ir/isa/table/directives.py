@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from pyptx_ir.isa.rows import ptx
 
-WORD = (1 << 32) - 1  # the largest argument of any directive
+WORD = (1 << 32) - 1  # the largest integer that a directive accepts as its argument
 POSITIVE = (1, WORD)
 
 
@@ -137,7 +137,7 @@ ROWS: tuple[DirectiveRow, ...] = (
         manual="Miscellaneous Directives: .blocksareclusters",
     ),
     DirectiveRow("language", ptx(9, 2), manual="Miscellaneous Directives: .language"),
-    # Directives for linking, and attributes
+    # Linking directives, and attributes of variables and functions
     DirectiveRow("weak", ptx(3, 1), manual="Linking Directives: .weak"),
     DirectiveRow("common", ptx(5, 0), manual="Linking Directives: .common"),
     DirectiveRow("managed", ptx(4, 0), manual="Variable and Function Attribute Directive: .attribute"),
@@ -161,7 +161,7 @@ ROWS: tuple[DirectiveRow, ...] = (
     DirectiveRow("tex", ptx(1, 0), before=ptx(1, 5), manual="Texture State Space (deprecated)"),
     DirectiveRow("b128", ptx(8, 3), "sm_70", manual="Fundamental Types"),
     DirectiveRow("f16x2", ptx(4, 2), "sm_53", manual="Packed Data Types"),
-    # Requirements of initializers
+    # PTX versions of operators in initializers
     DirectiveRow("generic()", ptx(3, 1), manual="Initializers"),
     DirectiveRow("mask()", ptx(7, 1), manual="Initializers"),
 )

@@ -10,8 +10,8 @@ from pyptx_ir.isa.table.type_sets import INTEGERS, INTEGERS_16_32, INTEGERS_32_6
 HI_LO = ("hi", "lo")
 WORDS = ("u32", "s32")
 COUNT = {"d": "int32"}
-FIELD = "int32 in 0..255"  # position or length of a bit field, in bits
-# Targets with packed integers: sm_90, and the families of sm_107 and sm_120.
+FIELD = "int32 in 0..255"  # position or length in bits of a bit field, for bfe and bfi
+# PTX versions and targets of instructions on packed integers: pairs, and quads.
 PAIRS: dict[str, Any] = {"since": ptx(8, 0), "targets": ("sm_90",)}
 QUADS: dict[str, Any] = {"since": ptx(9, 2), "targets": ("sm_107f", "sm_120f")}
 

@@ -22,14 +22,15 @@ SLOTS = {
 }
 OPERANDS = {
     "addr": "address(shared sized)",
-    "count": "int32 in 1..1048575",  # pending counts have 20 bits. Manual: "Contents of the mbarrier object"
+    # The pending count of an mbarrier has 20 bits. Manual: "Contents of the mbarrier object".
+    "count": "int32 in 1..1048575",
     "tx_count": "int32",
     "cta_mask": "int32",
     "state": "u64",
     "parity": "int32 in 0 1",
     "time_hint": "int32",
     "report": "b8",
-    "p": "typed(pred)",  # a register: unlike setp, mbarrier instructions do not accept the sink here
+    "p": "typed(pred)",  # a predicate register; not the sink `_`, which setp accepts
 }
 SINKS = {**OPERANDS, "state": "u64 or _", "_": "sink or _"}
 PENDING = {**OPERANDS, "count": "int32"}
@@ -37,7 +38,7 @@ PENDING = {**OPERANDS, "count": "int32"}
 RELEASE, RELAXED, ACQUIRE = ("release",), ("relaxed",), ("acquire",)
 ARRIVING, WAITING = (*RELEASE, *RELAXED), (*ACQUIRE, *RELAXED)
 
-# Modifiers after arrive or arrive_drop, memory orders, operands, PTX version, targets.
+# Rows of arrive and arrive_drop: modifiers after the operation, memory orders, operands, PTX version, targets.
 ARRIVALS = (
     # Forms for an mbarrier of the executing CTA:
     ("{.ss}", (), "state, [addr]", ptx(7, 0), AMPERE),
@@ -54,7 +55,7 @@ ARRIVALS = (
     (".sem.scope.shared::cluster", RELAXED, "_, [addr]{, count}", ptx(8, 6), HOPPER),
     (".expect_tx{.sem.scope}.shared::cluster", RELEASE, "_, [addr], tx_count", ptx(8, 0), HOPPER),
     (".expect_tx.sem.scope.shared::cluster", RELAXED, "_, [addr], tx_count", ptx(8, 6), HOPPER),
-    # Forms for the mbarriers at the same offset in several CTAs:
+    # Forms for the mbarriers at the same offset in the shared memory of several CTAs:
     (
         "{.sem.scope}{.shared::cluster}.multicast::cluster::32b",
         ARRIVING,
@@ -70,8 +71,8 @@ ARRIVALS = (
         MULTICAST,
     ),
 )
-# Modifiers after test_wait, try_wait and their .parity forms, memory orders, results, PTX version (a later one
-# if the instruction itself is newer), targets.
+# Rows of test_wait and try_wait: modifiers after the operation or its `.parity`, memory orders, results, PTX version (a
+# later one if the operation itself is newer), targets.
 WAITS = (
     ("{.ss}", (), "p", ptx(7, 0), AMPERE),
     (".sem.scope{.ss}", ACQUIRE, "p", ptx(8, 0), AMPERE),

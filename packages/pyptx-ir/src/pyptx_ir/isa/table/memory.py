@@ -37,7 +37,7 @@ QUAD = Width("", ("b128",), ptx(8, 3), ("sm_70",))
 QUAD_TO_SYSTEM = Width("", ("b128",), ptx(8, 4), ("sm_70",))
 VECTORS = (Width("v2", (*NARROW, *OF_64)), Width("v4", NARROW), Width("v8", ("b8", "b16", "u8", "u16", "s8", "s16")))
 WIDTHS = (SCALAR, QUAD, *VECTORS)
-# Accesses of 256 bits, for global and generic addresses.
+# Vector types of ld and st with 256 bits, for global and generic addresses.
 WIDE = (
     Width("v8", ("b32", "u32", "s32", "f32"), ptx(8, 8), ("sm_100",)),
     Width("v4", OF_64, ptx(8, 8), ("sm_100",)),

@@ -11,7 +11,7 @@ FP8X4 = ("e4m3x4", "e5m2x4")
 ALTERNATE = (*FP8X4, "e2m1x4", "e2m1p4x4", "e2m3x4", "e3m2x4", "ue8m0x4")
 SINGLE: dict[str, Any] = {"since": ptx(8, 6), "targets": ("sm_100",)}
 PAIRS: dict[str, Any] = {"since": ptx(9, 4), "targets": ("sm_107f",)}
-# ptxas accepts alternate packed forms on exactly these two targets, not on the other targets of their family.
+# Packed operands of four elements: ptxas accepts them on sm_100a and sm_103a only, not on other targets of the family.
 QUADS: dict[str, Any] = {"since": ptx(9, 4), "targets": ("sm_100a", "sm_103a")}
 
 

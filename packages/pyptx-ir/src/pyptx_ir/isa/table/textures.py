@@ -43,13 +43,13 @@ FAMILIES = (
     Geometries(("2dms", "a2dms"), ("s32",), ptx(3, 2), offsets=True, depths=False, levels=False),
 )
 
-# Results of texture fetches: the vector, its types, PTX version, targets.
+# Results of texture fetches: vector length, element types, PTX version, targets.
 RESULTS: tuple[tuple[str, tuple[str, ...], tuple[int, int], tuple[str, ...]], ...] = (
     ("v4", ("u32", "s32", "f32"), ptx(1, 0), ()),
     ("v4", ("f16",), ptx(4, 2), ("sm_53",)),
     ("v2", ("f16x2",), ptx(4, 2), ("sm_53",)),
 )
-# Results with an optional predicate: whether the texture's memory was resident.
+# Result operands of texture fetches: the optional predicate `p` says whether the texture's memory was resident.
 RESIDENT = (("d", ptx(1, 0), ()), ("d|p", ptx(7, 1), ("sm_60",)))
 
 OPERANDS = {
@@ -127,7 +127,7 @@ def _gathers() -> Iterator[InstructionRow]:
                 )
 
 
-# Attributes that txq and suq query, of textures, samplers and surfaces, with their PTX versions.
+# Attributes of textures, samplers and surfaces that txq and suq query, with the PTX version of each.
 TEXTURE_QUERIES = (
     (("width", "height", "depth", "normalized_coords"), ptx(1, 5)),
     (("channel_data_type", "channel_order"), ptx(2, 1)),

@@ -15,7 +15,8 @@ SECONDARY = ("add", "min", "max")
 
 # Selector of a byte or half of a 32-bit register, in scalar video instructions.
 SELECTOR = "b[0-3]|h[01]"
-# Selectors for pairs and quads: the parts of `d` that are written, and the elements selected from both sources.
+# Selectors of video instructions on pairs and quads: `MASKS` for the parts of `d` that are written, `PICKS` for the
+# elements of both sources.
 MASKS = {"2": "h0|h1|h10", "4": "b[0-3]|b[123]0|b[23]1|b32|b[23]10|b32[01]|b3210"}
 PICKS = {"2": "h[0-3][0-3]", "4": "b[0-7][0-7][0-7][0-7]"}
 

@@ -40,7 +40,7 @@ class Share:
 
 
 FACTORS = (
-    # Two threads hold a copy of each element of an f16 operand A or B.
+    # Operands A and B of f16: each matrix element is held by two threads.
     *(
         Share(("a", "b"), shapes, ("f16",), "8 f16", since, "sm_70")
         for shapes, since in ((SQUARE, ptx(6, 0)), (OBLONG, ptx(6, 1)))

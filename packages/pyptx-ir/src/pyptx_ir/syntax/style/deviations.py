@@ -55,7 +55,7 @@ def _stripped(node: Statement, rest: Iterator[tuple[Item, str | None, str | None
         case Function(body=Block() as block):
             return replace(node, leading_trivia=leading_trivia, raw=raw, body=_block(block, next(rest)[1], rest))
         case Section():
-            # A section contains only these statement classes.
+            # A section contains only statements of these three classes.
             lines = cast(
                 "tuple[SectionData | Label | Invalid, ...]", tuple([_stripped(one, rest) for one in node.body])
             )

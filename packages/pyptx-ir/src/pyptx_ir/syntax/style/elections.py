@@ -17,9 +17,9 @@ from pyptx_ir.values import Value, value
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-# Minimum number of deviations (texts that the style gives wrongly) that a rule for a specific key, or a rule with a
-# comment, must remove. A comment that occurs once does not become a rule, unless it repeats surrounding text or a known
-# compiler writes it.
+# Minimum number of texts, wrong in the style so far, that a rule for a specific key, or a rule with a comment, must
+# correct. A comment that occurs once does not become a rule, unless it repeats surrounding text or a known compiler
+# writes it.
 _WORTH = 2
 
 
@@ -46,7 +46,7 @@ def elected(cases: Sequence[Case], closer: int) -> dict[str, str]:
     rules: dict[str, str] = {}
     given: list[str | None] = [None] * len(cases)
     depth = max((len(case.keys) for case in cases), default=0)
-    # The start of inline assembly is not evidence for rules with general keys.
+    # Trivia in which inline assembly begins does not vote for style rules with general keys.
     silent = [at for at, case in enumerate(cases) if case.begins_asm]
     for level in reversed(range(depth)):
         for at in silent:
@@ -56,7 +56,7 @@ def elected(cases: Sequence[Case], closer: int) -> dict[str, str]:
             at
             for at, case in enumerate(cases)
             if (level < closer or not case.begins_asm) and case.keys[level] not in case.keys[level + 1 :]
-        ]  # a case may have the same key at two levels: the more general level then chooses its rule
+        ]  # of equal keys at two levels, only the more general one votes
         for key, group in _wrong(cases, considered, given, level).items():
             best = _best(key, [(cases[at], given[at]) for at in group], least, last=level == depth - 1)
             if best is None:
@@ -90,7 +90,7 @@ def _best(key: str, group: Sequence[tuple[Case, str | None]], least: int, *, las
         for text in case.texts:
             votes[text] += case.times
     if not last:
-        votes.pop(None, None)  # the default text (None) may win only at the most general level
+        votes.pop(None, None)  # only at the most general level may a rule choose None, the default text
     most = max(votes.values(), default=0)
     if most <= right:
         return None

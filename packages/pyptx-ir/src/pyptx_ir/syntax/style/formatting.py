@@ -65,14 +65,14 @@ def _leading_trivia(item: Item, styled: str) -> str:
     if comments == wanted:
         return styled if _only_comments(own) else own
     if not _only_comments(own):
-        return own  # line markers, and lines of a listing, keep their position
+        return own  # keep the position of `#` line markers and of lines in a listing
     if not comments:
         return _blank(styled)
     blank = _blank(styled)
     indent = blank[blank.rfind("\n") + 1 :] if "\n" in blank else "\t" * item.depth
     gaps = _COMMENT.split(own)[::2]
     if "\n" not in own and "\n" in blank:
-        gaps[-1] = blank  # the comment is on the preceding statement's line
+        gaps[-1] = blank  # keep a comment on the line of the statement before it
     return "".join(
         [part for gap, comment in zip(gaps, [*comments, ""], strict=True) for part in (_break(gap, indent), comment)]
     )

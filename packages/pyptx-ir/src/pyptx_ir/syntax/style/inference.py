@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
     from pyptx_ir.syntax.nodes import Module
 
-# Number of lookup keys of style rules that are more specific than the kind of statement: for leading trivia, and for
-# the gaps between tokens.
+# Number of lookup keys of a style rule that are more specific than the kind of its statement: in rules for leading
+# trivia, and in rules for whitespace between tokens.
 _CLOSING_TRIVIA, _CLOSER_GAPS = 3, 1
 
-# Name and kind of two consecutive statements or braces, number of open braces, and the trivia between the two.
+# Name and kind of each of two consecutive statements or braces, brace depth between them, and their separating trivia.
 _Lead: TypeAlias = "tuple[str, str, str, str, int, str]"
 
 
@@ -57,13 +57,14 @@ def style_and_items(module: Module) -> tuple[Style, list[Item]]:
     names = [(item.kind, item.name) for item in row]
     explain(row)
     explained = any(item.remark for item in row)
-    outside = [(item.kind, item.name) for item in row] if explained else names  # `_inferred` renames inline-asm items
+    # The original names, because `_inferred` renames the statements of inline assembly.
+    outside = [(item.kind, item.name) for item in row] if explained else names
     style, parts = _inferred(row, shapes)
     in_asm = {at for at, (item, (kind, _)) in enumerate(zip(row, outside, strict=True)) if item.kind != kind}
     _rename(row, outside)
     written: tuple[Item, str | None, str | None] | None = None
     for each in differences_where_inferred(row, shapes, style, parts, in_asm):
-        # A statement is stripped after the next one has been compared: that comparison reads the preceding text.
+        # Strip the previous statement's trivia and text only now: the comparison of this statement has read them.
         _leave(written)
         written = each
     _leave(written)
@@ -120,7 +121,7 @@ def _trivia(row: Sequence[Item], parts: Mapping[int, ItemInContext], files: Mapp
                 texts = abstracted(own, Context(item, front, _line(front), files))
                 keys = trivia_keys(front.name, front.kind, behind.name, behind.kind)
                 cases[keys, _right(behind.name, own, texts), outside and BEGIN in own] += 1
-            else:  # without comments, trivia repeats only the brace depth
+            else:  # trivia without comments depends on nothing but the brace depth
                 found.append((front.name, front.kind, behind.name, behind.kind, item.depth, own))
         if inside and (part is None or part.form is None):
             item.enter_asm()
@@ -148,7 +149,7 @@ def _gaps(row: Iterable[tuple[Item, Shape]]) -> list[Case]:
     for (name, kind, shape), times in Counter([(item.name, item.kind, shape) for item, shape in row]).items():
         for gap in gaps(shape.canonical, shape.spelt, shape.kinds, shape.opcode):
             found[name, kind, gap] += times
-    # Only token pairs whose whitespace is not always canonical need a style rule.
+    # Style rules are needed only for token pairs that some text separates by other than the canonical whitespace.
     unusual = {(kind, pair) for _, kind, (pair, usual, gap) in found if gap != usual}
     return [
         Case((f"{name}\n{pair}", f"{kind}\n{pair}"), (gap, None) if gap == usual else (gap,), times)

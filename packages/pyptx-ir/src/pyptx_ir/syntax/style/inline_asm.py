@@ -32,12 +32,12 @@ BEGIN, FINISH = f"// begin {MARK}", f"// end {MARK}"
 BEFORE = Item(START, START, None, "", "")
 ASM = Item("asm", "asm", None, None, None)
 _LONGEST = 64  # maximum number of statements and braces in an asm region that becomes a template
-_USES = 2  # minimum number of equal asm regions that yield a template without names
-_MARKS = 2  # number of begin and end comments in an asm template
-_ANY = frozenset({"a", "0"})  # words of an asm template that match any word of a statement
+_USES = 2  # minimum number of equal inline-asm regions for a template without names
+_MARKS = 2  # number of comments that delimit an inline-asm region: begin and end
+_ANY = frozenset({"a", "0"})  # wildcards: words of an inline-asm template that match any word of a statement
 _COMPILERS = re.compile(
     r"[a-z]{1,2}[0-9]+", re.ASCII
-)  # register names after `%` that the compiler chose, not the author
+)  # register names, without `%`, that a compiler chose and not the author of the inline assembly
 
 # Matching key of a statement: its kind, its opcode, and the separators between the words of its canonical text.
 Signature: TypeAlias = "tuple[str, str, tuple[str, ...]]"

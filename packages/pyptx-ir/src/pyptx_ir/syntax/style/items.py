@@ -87,7 +87,7 @@ _HEADS: dict[type, Callable[[Any], str]] = {
 }
 # First words of opcodes; compilers format the instructions that share such a word in different ways.
 _FAMILIES = frozenset({"cp", "mbarrier", "multimem", "tcgen05", "tensormap", "wgmma", "wmma"})
-_LINE_LABEL = "$L__tmp"  # prefix of labels of source lines; nvcc formats branches to these labels differently
+_LINE_LABEL = "$L__tmp"  # prefix of labels that mark source lines; nvcc formats branches to them differently
 TO_LINE = f"bra {_LINE_LABEL}"
 _CLOSER = _FAMILIES | {"bra"}
 _PROTOTYPE = "prototype"  # prefix of prototype labels in NVVM and LLVM, which format them differently
@@ -113,7 +113,7 @@ def items(tree: Module | Statement) -> Iterator[Item]:
     depth, function = 0, ""
     for item in _row(tree):
         kind, node = item.kind, item.node
-        if node.__class__ is Instruction:  # tested first, because most statements are instructions
+        if node.__class__ is Instruction:  # fast path: most statements are instructions
             item.depth, item.function = depth, function
             yield item
             continue

@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.style.items import Item
 
 INDENT, MARGIN = "{indent}", "{margin}"
-_COLUMN = 40  # column of comments in LLVM: MCAsmInfo::CommentColumn
+_COLUMN = 40  # column at which LLVM starts comments: MCAsmInfo::CommentColumn
 _MARGIN = re.compile(r" +(?=//)")
 _GOES_ON = re.compile(r"[\w$]")
-_ASM = re.compile(r"(?:[\n\t]|// (?:begin|end) inline asm\n)*")  # inline-asm comments, which repeat no context
+# Matches whitespace and the comments around inline assembly, which contain no placeholders.
+_ASM = re.compile(r"(?:[\n\t]|// (?:begin|end) inline asm\n)*")
 
 
 @value
@@ -130,7 +131,7 @@ def abstracted(leading_trivia: str, context: Context) -> Iterator[str]:
         repeated.append(_repeated(before, context, _WITHOUT_CALLER))
     ways = list(dict.fromkeys(repeated))
     wide = _MARGIN.sub(MARGIN, before)
-    # If `{margin}` gives the original text here, it does so in every variant.
+    # Replace the spaces before `//` by `{margin}` in all variants if that gives the original text in this one.
     if wide != before and filled(wide + newline + indent, context) == leading_trivia:
         ways += dict.fromkeys([_MARGIN.sub(MARGIN, each) for each in ways])
     for text in ways[1:]:

@@ -63,7 +63,7 @@ class Shapes:
         for item in row:
             raw, kind = item.raw, item.node.__class__
             text: str | bytes | None = None
-            if kind is Instruction:  # tested first, because most statements are instructions
+            if kind is Instruction:  # fast path: most statements are instructions
                 if raw is not None and not (("+" in raw or "-" in raw) and _EXPONENT.search(raw)):
                     text = raw.encode(errors="surrogatepass").translate(None, _DIGITS)
             elif kind is SectionData:

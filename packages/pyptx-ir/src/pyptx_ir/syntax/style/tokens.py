@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 _SPACES = "const|global|local|param|shared"  # as in `.shared.b32 y;`, where the state space is a word of its own
-# Words: names with their components and modifiers; numbers, including floats with a signed exponent; strings.
+# Words of PTX: names with their components and modifiers; numbers, including floats with a signed exponent; strings.
 _REST = r"(?:[\w$.]++|::(?=[\w.])|(?<=\.const)\[[0-9]++\])*+"
 _WORD = re.compile(
     rf'((?<=\A\.)(?:reg|{_SPACES})(?=\.)|[A-Za-z_$]{_REST}|[0-9]++(?:\.?[0-9]*+[eE][+-][0-9]++|{_REST})|"[^"\n]*")',
@@ -28,8 +28,9 @@ _BLANKS = " \t\r\n\f\v"
 _NO_BLANKS = str.maketrans("", "", _BLANKS)
 # Token kinds in the key of the whitespace between two adjacent tokens; a punctuation mark is its own kind.
 OPCODE, WORD, NUMBER, STRING = "opcode", "w", "0", '"'
-_ARGUMENTS = ",()"  # kind of the `)` after a call's arguments, as first of two tokens; any other `)` has the kind `)`
-_GLUED = ("%", ".")  # last characters of a separator that belong to the following word
+# Kind of the `)` after the arguments of a call, as the first token of a pair; any other `)` has the kind `)`.
+_ARGUMENTS = ",()"
+_GLUED = ("%", ".")  # last characters of the text between two words that belong to the second word
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyptx_ir.syntax.style.shapes import Shape
     from pyptx_ir.syntax.style.style import Style
 
-_LONG = 4_000  # maximum length in characters of statement texts whose separators are cached
+_LONG = 4_000  # maximum characters of a statement whose whitespace between tokens is cached
 
 # Kinds of statements without a final `;` or brace, which need whitespace after them.
 _UNENDED = frozenset({"Version", "Target", "AddressSize", "File", "Loc", "SectionData", EXPLAINED, "Directive"})

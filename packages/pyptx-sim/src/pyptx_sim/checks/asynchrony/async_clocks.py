@@ -66,17 +66,18 @@ class AsyncClocks:
         self._agents: dict[Owner, Columns] = {}  # clock columns of the operation queues of warps
         self._of_barriers: dict[int, int] = {}
         self._now: NDArray[np.int32] = np.zeros(0, np.int32)  # last clock of each operation queue, by clock column
-        # By queue owner: last item id, and its shadow entries. `_told`: the same for mbarriers' queues, with offsets.
+        # Item id and shadow entries of the last operations, by queue owner. `_told`: those of mbarriers, with offsets.
         self._entered: dict[Owner, tuple[int, NDArray[np.int32]]] = {}
         self._told: tuple[int, list[int], NDArray[np.int32]] | None = None
         self._outstanding: dict[Owner, Outstanding] = {}
         self._waits: dict[Owner, Waits] = {}  # waits for operations that a warp issues alone, by queue owner
-        self._reached: dict[Owner, NDArray[np.int32]] = {}  # if warps issue together: clock each warp has waited for
+        self._reached: dict[Owner, NDArray[np.int32]] = {}  # clocks that warps issuing together have waited for
         self._several: set[Owner] = set()  # queue owners for which several lanes of a warp have issued operations
-        self._issues: dict[int, list[int]] = {}  # issue times of a queue's operations, in order, by the queue's column
-        self._fresh: list[tuple[Offsets, NDArray[np.int32]]] = []  # (queue columns, issue times) not yet in `_issues`
-        self._completing: dict[int, list[tuple[int, int]]] = {}  # by mbarrier's column: incomplete (item id, clock)
-        self._following: dict[tuple[int, int], list[_Followed]] = {}  # key: arrivals' item id and mbarrier offset
+        self._issues: dict[int, list[int]] = {}  # ascending issue times of the operations, by their queue's column
+        self._fresh: list[tuple[Offsets, NDArray[np.int32]]] = []  # issue times, by queue, to add to `_issues`
+        self._completing: dict[int, list[tuple[int, int]]] = {}  # incomplete operations (item id, clock) per mbarrier
+        # Operations that asynchronous arrivals follow, by the arrivals' item id and mbarrier offset.
+        self._following: dict[tuple[int, int], list[_Followed]] = {}
         self._issued: Columns | None = None
 
     def next_wave(self) -> None:
@@ -194,7 +195,7 @@ class AsyncClocks:
         first = np.flatnonzero(news)
         own, issuers = self._agents_of(owner).first + warps[first], warps[first]
         clocks = self._now[own] + 1 + np.arange(len(own)) - own.searchsorted(own)
-        self._now[own] = clocks  # a queue that occurs several times in `own` gets its last clock
+        self._now[own] = clocks  # of a queue that is repeated in `own`, the last clock is stored
         pieces = news.cumsum() - 1
         self._outstanding_of(owner).add(own, clocks, pieces, lanes, groups)
         if work.together == 1:
@@ -336,7 +337,7 @@ class AsyncClocks:
             waited.drop()
         else:
             clocks = np.zeros(len(warps), np.int32)
-            for number in range(kind.together):  # warps that differ by a multiple of `together` have different queues
+            for number in range(kind.together):  # the warps in `some` have different operation queues
                 some = np.flatnonzero(warps % kind.together == number)
                 waited = outstanding.judged(columns[some], below[some])
                 clocks[some] = waited.clocks(self._now[columns[some]])
@@ -381,8 +382,8 @@ class AsyncClocks:
             column = self._barrier(place)
             waiting = self._completing.get(column, [])
             self._completing[column] = waiting = [entry for entry in waiting if entry[0] != item_id]
-            # Operations that complete before earlier ones of the same mbarrier are released when the earlier ones
-            # complete.
+            # An operation that completes before an earlier operation on the same mbarrier is released when the earlier
+            # one completes.
             told = [(column, waiting[0][1] - 1 if waiting else int(self._now[column]))]
         else:
             told = [(column, followed.clock) for followed in following for column in followed.columns.tolist()]

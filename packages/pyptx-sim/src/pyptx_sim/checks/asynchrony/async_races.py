@@ -54,8 +54,9 @@ class AsyncRaces:
         self._clocks = clocks
         self._report = report
         self._marks: dict[Space, Marks] = {}
-        self._told = False  # whether reads of shared memory complete on mbarriers
-        self._proxies: dict[tuple[Proxy, Space], Columns] = {}  # accesses visible to each proxy, as clock columns
+        self._told = False  # whether any asynchronous read of shared memory signals its completion on an mbarrier
+        # by proxy and state space: clock columns for the accesses that are visible to the proxy
+        self._proxies: dict[tuple[Proxy, Space], Columns] = {}
         self.seen = SeenPhases()
         self.agents = AsyncClocks(clocks, phases, view.warps, view.warps_per_cta)
 
@@ -177,7 +178,8 @@ class AsyncRaces:
             return stays
         owners, over = owners[some], np.ones(len(some), np.bool_)
         together = 1 if entries.work is None else entries.work.together
-        masks = bits_of(entries.lanes[owners]) if together == 1 else np.full(len(some), -1, np.int32)  # -1: all lanes
+        # mask -1: all 32 lanes of a warp issue the operation
+        masks = bits_of(entries.lanes[owners]) if together == 1 else np.full(len(some), -1, np.int32)
         for further in range(together):
             warps, rows = entries.warps[owners] + further, entries.rows[owners] + further
             over &= self.agents.over(last[some], warps, masks, rows, reads=reads)
@@ -207,7 +209,8 @@ class AsyncRaces:
             other_pc,
             label=f"{does}{' issued' if entries.work is not None else ''} by {self._view.warp_name(thread[0])}",
             notes=(note,) if note else (),
-            cause=(other_pc, does) if entries.work is None else None,  # equal causes (one missing wait): one finding
+            # findings with equal `cause` (one missing wait) are merged
+            cause=(other_pc, does) if entries.work is None else None,
             help=None if wait is None else f"wait first: {wait}",
         )
 
@@ -247,7 +250,7 @@ class AsyncRaces:
 
         `rows` are the vector clocks of the threads that access the bytes through the proxy.
         """
-        seen = self._shown(proxy, space)  # first, since it may add columns to the vector clocks `known`
+        seen = self._shown(proxy, space)  # called first: `_shown` may add columns to the vector clocks `known`
         return ~seen.hold(self._clocks.known, rows, others, masks, times)
 
     def written(self, touch: AsyncAccess) -> tuple[Offsets, NDArray[np.int64], NDArray[np.int32]] | None:

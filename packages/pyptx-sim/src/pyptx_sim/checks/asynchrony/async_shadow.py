@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 WIDEST: Final = 1024
 ISSUER: Final = 1  # column of a shadow entry: lane that issued the operation
-ATOMIC: Final = LANES  # added to column `ISSUER` of the shadow entry of an atomic update
+ATOMIC: Final = LANES  # added to the lane number in column `ISSUER` if the operation is an atomic update
 # Number of operation queues per CTA whose last reads of a shadow granule are kept.
 READERS: Final = 16
-_COARSER: Final = 8  # accesses to more shadow granules than this are first compared with a `Summary`
+_COARSER: Final = 8  # accesses to more shadow granules than this number are first compared with a `Summary`
 
 
 def agent_rows(agents: Offsets, lanes: Offsets, clocks: NDArray[np.int64], pc: int) -> NDArray[np.int32]:
@@ -131,7 +131,7 @@ class Layer:
         self.granule = granule
         self.table = Table(-(-size // granule))
         self.writes = writes
-        self._fresh = False  # whether any recorded operation was issued in this wave of CTAs
+        self._fresh = False  # whether `table` has operations that were issued in this wave of CTAs
         self._summary = Summary(-(-size // WIDEST), by_last_write if writes else by_last_read)
 
     def narrow(self, granule: int) -> None:
@@ -221,8 +221,9 @@ class Marks:
         """Size of a granule of `reads` and `more_reads` in bytes."""
         self.more_reads = Overflow(-(-size // WIDEST))
         """Reads by lanes of an operation queue before its last read; the lanes' waits do not order each other."""
-        self._readers: dict[int, int] = {}  # number of operation queues with reads, by CTA slot
-        self._numbers: NDArray[np.int64] = np.zeros((0, 0), np.int64)  # index in `reads` + 1, by CTA slot and queue
+        self._readers: dict[int, int] = {}  # by CTA slot: number of operation queues with layers in `reads`
+        # by CTA slot and operation queue: index of its layer in `reads`, plus 1
+        self._numbers: NDArray[np.int64] = np.zeros((0, 0), np.int64)
 
     def _numbers_of(self, blocks: NDArray[np.int64], agents: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return, per read by operation queue `agents[i]` of CTA `blocks[i]`, the index in `reads` of its `Layer`."""

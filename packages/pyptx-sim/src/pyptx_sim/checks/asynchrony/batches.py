@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pyptx_sim.observer import AsyncAccess, AsyncOperations, Offsets, Space
 
-_WIDEST: Final = 1 << 16  # operations' accesses are compared in granules of at most this many bytes
+_WIDEST: Final = 1 << 16  # accesses of asynchronous operations are compared in granules of at most this number of bytes
 
 
 @dataclass(frozen=True, slots=True)

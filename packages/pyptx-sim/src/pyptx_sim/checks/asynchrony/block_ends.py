@@ -35,7 +35,7 @@ class BlockEnds:
         self._phases = phases
         self._work = work
         self._report = report
-        # Last arrival, by mbarrier offset, and by warp and lane mask of another CTA: time and pc.
+        # Time and pc of the last arrival from another CTA, by mbarrier offset, arriving warp and lane mask.
         self._arrivals: dict[tuple[int, int, int], tuple[int, int]] = {}
         self.foreign = ForeignAccesses(view, clocks)
         """Last accesses of warps to the shared memory of other CTAs."""
@@ -81,7 +81,8 @@ class BlockEnds:
         Only reads that complete on another CTA's mbarrier are checked.
         """
         stride, places = self._view.shared_stride(), self._work.agents.barriers()
-        homes = np.full(self._clocks.known.shape[1], -1)  # by clock column: CTA slot of the queue's mbarrier, or -1
+        # by clock column: CTA slot of the mbarrier whose operation queue has the column, or -1
+        homes = np.full(self._clocks.known.shape[1], -1)
         homes[list(places)] = [place // stride for place in places.values()]
         for at, rows in self._work.told_reads():
             agents, blocks = rows[:, WARP] - 1, at // stride

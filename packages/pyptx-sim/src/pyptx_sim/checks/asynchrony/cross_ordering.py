@@ -50,18 +50,21 @@ class CrossOrdering:
         self._clocks = clocks
         self._work = work
         self._report = report
-        self._showing: dict[int, bool] = {}  # by pc: whether the writes are visible to all proxies at once
-        self._made: dict[int, tuple[int, int, int, int]] = {}  # mbarrier.init by offset: warp, lane mask, time, pc
-        # by mbarrier offset, then by warp and lane mask: time and pc of the last use
+        # by pc of asynchronous operations: whether their writes are visible to all proxies at once
+        self._showing: dict[int, bool] = {}
+        # mbarrier.init of each mbarrier: warp, lane mask, time, pc
+        self._made: dict[int, tuple[int, int, int, int]] = {}
+        # time and pc of the last use of an mbarrier, by its offset, then by warp and lane mask
         self._uses: dict[int, dict[tuple[int, int], tuple[int, int]]] = {}
         self._fresh: list[tuple[int, Offsets, Masks, NDArray[np.int32], int]] = []  # mbarrier uses not yet in `_uses`
-        # By warp, lane mask and time of an mbarrier.init: warps with all lanes ordered after it, and lanes of other
+        # Threads ordered after an mbarrier.init, by its warp, lane mask and time: whole warps, and lane masks of other
         # warps.
         self._after: dict[tuple[int, int, int], set[int]] = {}
         self._lanes_after: dict[tuple[int, int, int], dict[int, int]] = {}
-        # (mbarrier offset, warp, lane): the mbarrier.init is visible to the proxy of this thread's operations.
+        # (mbarrier offset, warp, lane) if the mbarrier.init is visible to the proxy of the thread's asynchronous
+        # operations.
         self._shown: set[tuple[int, int, int]] = set()
-        self._inits: Columns | None = None  # clock columns of mbarrier.inits released by fence.mbarrier_init
+        self._inits: Columns | None = None  # clock columns for each mbarrier.init released by fence.mbarrier_init
 
     def next_wave(self) -> None:
         """Forget the mbarriers of the last wave of CTAs."""
@@ -114,7 +117,7 @@ class CrossOrdering:
         # Different proxies: a strong read is not morally strong with an asynchronous access, not even with a reduction.
         for which, last in chain(shadow.reads_of(at), shadow.polls_of(at)):
             before = ordered(rows[which], warps[which], last, reads=True)
-            if work.together == 1:  # `together` > 1: all lanes issue the operation
+            if work.together == 1:  # warps that issue an operation together do so with all lanes
                 own = np.flatnonzero(last[:, WARP] == warps[which] + first_warp)
                 there = rows[which[own]], warps[which[own]], masks[which[own]]
                 before[own] = self._clocks.orders_within(*there, last[own, MASK], last[own, TIME])
@@ -274,7 +277,8 @@ class CrossOrdering:
             at, lanes = np.nonzero(self._view.threads[users[rest]])
             first, at = np.searchsorted(at, np.arange(len(rest))), rest[at]
             held = self._holds(self._clocks.rows(users[at], lanes), makers[at], made_by[at], times[at], self._inits)
-            maker = (users == makers)[at] & (made_by[at] >> lanes == 1)  # the thread of the mbarrier.init is ordered
+            # the thread of mbarrier.init is ordered after it
+            maker = (users == makers)[at] & (made_by[at] >> lanes == 1)
             known[rest] = np.logical_and.reduceat(held | maker | ~masks[at, lanes], first)
             whole[rest] = np.logical_and.reduceat(held, first)
         ends = np.cumsum(counts).tolist()

@@ -47,7 +47,8 @@ class Starts:
         """Start the next wave of CTAs, in which each thread knows only its own CTA."""
         self._known = self._own.copy()
         self._settled = self._view.cluster_size == 1
-        # Masks of the CTAs known to have started: by cluster, and barrier phase or location; by item id of operations.
+        # Masks of the CTAs known to have started. `_left`: by cluster, and barrier phase or memory location; `_issued`:
+        # by item id of asynchronous operations.
         self._left: dict[tuple[int, object], Masks] = {}
         self._issued: dict[int, list[tuple[int, Masks]]] = {}
 
@@ -135,7 +136,7 @@ class Starts:
 
     def arrived(self, signals: Sequence[Signal], pc: int) -> None:
         """Check arrivals at mbarriers, and store the CTAs that the arriving lanes know to have started."""
-        for each in () if self._settled else signals:  # the threads that arrive are of one cluster
+        for each in () if self._settled else signals:  # the arriving threads of a signal are of one cluster
             threads = _threads(each.warps, each.masks)
             self._judge("mbarrier.arrive on", np.full(len(threads), each.place), threads, pc)
             self._add((int(self._clusters[threads[0]]), (each.place, each.phase)), self._together(threads))

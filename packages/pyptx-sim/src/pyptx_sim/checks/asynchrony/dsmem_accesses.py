@@ -39,7 +39,8 @@ class ForeignAccesses:
     def __init__(self, view: RunView, clocks: WarpClocks) -> None:
         """Start without accesses."""
         self._view, self._clocks = view, clocks
-        # Last access by each warp and lane to the CTA of each rank: time, offset, pc, and 1 for a write.
+        # Last access by each thread to the shared memory of each CTA (rank) of its cluster: time, offset, pc, and 1 for
+        # a write.
         self._last: NDArray[np.int64] = np.zeros((0, 4), np.int64)
 
     def next_wave(self) -> None:

@@ -32,7 +32,8 @@ class Layouts:
         self._work = work
         self._parts_of = parts_of
         self._report = report
-        self._layouts_of: dict[int, AccessLayout | None] = {}  # by pc of asynchronous writes; None: several layouts
+        # layout of the asynchronous writes at each pc; None: several layouts
+        self._layouts_of: dict[int, AccessLayout | None] = {}
 
     def issued(self, work: AsyncOperations) -> None:
         """Check the layouts of asynchronous reads, and record those of asynchronous writes."""

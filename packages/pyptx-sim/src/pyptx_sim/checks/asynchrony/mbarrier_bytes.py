@@ -29,10 +29,10 @@ class MbarrierBytes:
         """Check the run that `view` describes."""
         self._view = view
         self._report = report
-        self._made: dict[int, int] = {}  # pc of mbarrier.init, by mbarrier offset
+        self._made: dict[int, int] = {}  # pc of the mbarrier.init of each mbarrier, by mbarrier offset
         self._pages = Pages(view.arena_size("shared"))  # 1 KiB pages of shared memory with an mbarrier
-        self._valid: NDArray[np.bool_] | None = None  # per 8 bytes: whether they are a live mbarrier
-        # per 16 bytes (widest access): whether an mbarrier was initialized there
+        self._valid: NDArray[np.bool_] | None = None  # per 8 bytes of shared memory: whether they are a valid mbarrier
+        # per 16 bytes of shared memory (widest access): whether an mbarrier was initialized in them
         self._near: NDArray[np.bool_] = np.zeros(0, np.bool_)
 
     def next_wave(self) -> None:

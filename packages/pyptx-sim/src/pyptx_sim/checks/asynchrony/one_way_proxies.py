@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyptx_sim.extension import Proxy
     from pyptx_sim.observer import AsyncAccess, AsyncOperations, Masks, Offsets, RunView, Space
 
-# Number of acquires of the same bytes by the same lanes that are kept.
+# Number of latest acquires of the same bytes by the same lanes of a warp that are recorded.
 _KEPT: Final = 8
 
 
@@ -53,7 +53,7 @@ class OneWayProxies:
         self._clocks = clocks
         self._report = report
         self._released: dict[Proxy, Columns] = {}
-        # Acquires by offset and size of the acquired bytes.
+        # Acquires from each proxy in each state space, by offset and size of the acquired bytes.
         self._acquired: dict[tuple[Proxy, Space], dict[tuple[int, int], _Acquisitions]] = {}
 
     def next_wave(self) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from pyptx_sim.observer import Masks, Offsets
 
-_NONE: Final = -1  # instead of a group index: the lane has issued no operation of the piece (see `Outstanding`)
+_NONE: Final = -1  # in place of a lane's group index: the lane has issued no operation of the piece (see `Outstanding`)
 
 
 class Outstanding:
@@ -28,7 +28,7 @@ class Outstanding:
         self._clocks: NDArray[np.int32] = np.zeros(0, np.int32)
         self._groups: NDArray[np.int64] = np.zeros((0, WARP), np.int64)
         self._last: NDArray[np.int64] = np.zeros(0, np.int64)
-        self._fresh: list[tuple[NDArray[Any], ...]] = []  # newly issued operations, not yet in the arrays above
+        self._fresh: list[tuple[NDArray[Any], ...]] = []  # newly issued operations, not yet in `_columns` to `_last`
 
     def add(
         self,
@@ -104,7 +104,8 @@ class Waited:
     def clocks(self, now: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return, per wait, the clock up to which its operation queue is complete; `now` are the last clocks."""
         clocks, left = now.copy(), np.flatnonzero(~self._over)[::-1]
-        # `left` descends: for each queue, the assignment for its first incomplete piece is the last one, and remains.
+        # `left` descends, so the last assignment to a queue's clock, which remains, is that for its first incomplete
+        # piece.
         clocks[self._where[left]] = self._work.clocks(self._pieces[left]) - 1
         return clocks
 

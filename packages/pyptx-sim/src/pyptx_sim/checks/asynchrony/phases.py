@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _NEAR: Final = -1
 _FAR: Final = -2
 _APART: Final = -3
-_TOLD: Final = -4  # clocks that every wait acquires, whatever the scopes
+_TOLD: Final = -4  # key of release clocks that every wait acquires, whatever the scopes of arrival and wait
 
 _AT_ONCE: Final = 64  # maximum number of phases whose release clocks are computed together
 
@@ -63,7 +63,7 @@ class Phases:
         if (place, phase) not in self._left:  # a wait for a phase acquires all earlier phases as well
             before = self._left.get((place, phase - 1), {})
             self._left[place, phase] = {side: known.copy() for side, known in before.items()}
-            self._left.pop((place, phase - 2), None)  # no thread waits for the phase before the previous one
+            self._left.pop((place, phase - 2), None)  # no thread still waits for phase `phase - 2`
         sides = self._left[place, phase]
         known, columns = sides.get(side), self._clocks.known.shape[1]
         if known is None or len(known) < columns:
@@ -90,7 +90,7 @@ class Phases:
             which = np.repeat(np.arange(len(some)), [len(each.warps) for each in some])
             warps, masks = (np.concatenate([getattr(each, name) for each in some]) for name in ("warps", "masks"))
             homes = np.array([each.place for each in some]) // self._stride
-            # 2 * phase index for arriving warps in the mbarrier's CTA, + 1 for arriving warps in other CTAs
+            # number of each release clock: 2 * phase index, plus 1 if the arriving warp is not in the mbarrier's CTA
             sides = 2 * which + (warps // self._warps_per_cta != homes[which])
             order = np.argsort(sides, kind="stable")
             found, told = self._clocks.told_by_each(warps[order], masks[order], sides[order])
@@ -99,7 +99,7 @@ class Phases:
                 self._add(at.place, at.phase, far if side & 1 else _NEAR, each)
 
     def _add(self, place: int, phase: int, side: int, told: Clock) -> None:
-        left = self.at(place, phase, side)  # includes all clock columns, so it is at least as long as `told`
+        left = self.at(place, phase, side)  # `at` returns a clock with all columns, so it is at least as long as `told`
         np.maximum(left[: len(told)], told, out=left[: len(told)])
 
     def leave(self, place: int, phase: int, warp: int, told: Clock, *, reaches: bool) -> None:

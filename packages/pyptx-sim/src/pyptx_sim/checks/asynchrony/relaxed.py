@@ -65,10 +65,13 @@ class Relaxed:
         self._phases = phases
         self._agents = agents
         self._seen = seen
-        self._heard: dict[tuple[int, int], _Heard] = {}  # by warp and lane: its relaxed waits without a later fence
-        # By kinds of operations, then by warp: vector clocks at the last fence that orders only these operations.
+        # relaxed mbarrier waits of each thread since its last fence, by warp and lane
+        self._heard: dict[tuple[int, int], _Heard] = {}
+        # By kinds of asynchronous operations, then by warp: vector clocks at its last fence that orders only these
+        # kinds.
         self._before: dict[tuple[GroupKind, ...], dict[int, Snapshots]] = {}
-        self._arrived: dict[int, dict[int, tuple[int, int]]] = {}  # relaxed arrivals by warp and offset: time, pc
+        # time and pc of the last relaxed arrival of each warp at each mbarrier (offset)
+        self._arrived: dict[int, dict[int, tuple[int, int]]] = {}
 
     def next_wave(self) -> None:
         """Forget the warps of the last wave of CTAs."""
@@ -95,7 +98,7 @@ class Relaxed:
         wait = _Wait(self._phases.left(place, phase), level_of(scope), pc)
         for thread in _threads(warps, masks) if wait.left else ():
             heard = self._heard.setdefault(thread, {})
-            heard.pop((place, phase - 1), None)  # the wait for `phase` also covers the previous phase
+            heard.pop((place, phase - 1), None)  # a wait for `phase` makes one for `phase - 1` redundant
             heard[place, phase] = wait
 
     # --- fences ---------------------------------------------------------------------------------

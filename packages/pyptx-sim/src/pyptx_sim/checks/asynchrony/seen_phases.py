@@ -10,7 +10,7 @@ from pyptx_sim.checks.race.lane_masks import masks_of
 if TYPE_CHECKING:
     from pyptx_sim.observer import Masks, Offsets
 
-# Number of mbarrier waits to collect before `_enter` records them per thread; most launches have fewer.
+# Number of mbarrier waits to collect before `_enter` records their phases per thread; most launches have fewer.
 _FRESH: Final = 1 << 12
 
 
@@ -29,9 +29,10 @@ class SeenPhases:
 
     def __init__(self) -> None:
         """Start without phases."""
-        self._seen: dict[tuple[int, int], list[Seen]] = {}  # observed phases, by mbarrier offset and warp
+        # mbarrier phases that a warp has observed, by offset and warp
+        self._seen: dict[tuple[int, int], list[Seen]] = {}
         self._latest: dict[int, list[Seen]] = {}  # phases last observed at any mbarrier, by warp
-        self._fresh: list[tuple[int, int, list[int], list[int], int]] = []  # waits at mbarriers, not yet recorded
+        self._fresh: list[tuple[int, int, list[int], list[int], int]] = []  # mbarrier waits not yet recorded
 
     def next_wave(self) -> None:
         """Forget the phases that warps of the last wave of CTAs have observed."""

@@ -36,9 +36,10 @@ class Waits:
         """Clock of the last operation that each lane has issued, by warp and lane; 0 without one."""
         self.complete: Clock = np.zeros(agents.warps, np.int32)
         """Clock up to which every lane of a warp has waited for its operations, by warp."""
-        self._reached: Clock = np.zeros((agents.warps, WARP), np.int32)  # clock up to which each lane has waited
+        # clock up to which each lane has waited for its operations, by warp and lane
+        self._reached: Clock = np.zeros((agents.warps, WARP), np.int32)
         self._fresh: list[tuple[Offsets, Clock, Clock]] = []  # waits that `_gather` has not yet moved to `_events`
-        # by warp: times of its waits, and the clocks that these cover, `[waits, 32]`
+        # by warp: times of its waits, and the clocks of each lane's operations that the waits cover, `[waits, 32]`
         self._events: dict[int, tuple[Clock, Clock]] = {}
 
     def enter(self, warps: Offsets, masks: Masks, times: Clock, clocks: Clock) -> None:
@@ -64,7 +65,7 @@ class Waits:
         for warp in np.unique(warps[waited]).tolist():
             at = waited[warps[waited] == warp]
             times, reached = self._events[warp]
-            keys = (reached.T + (np.arange(WARP) << _LANE)[:, None]).reshape(-1)  # sorted by lane, then by clock
+            keys = (reached.T + (np.arange(WARP) << _LANE)[:, None]).reshape(-1)  # sort keys: lane, then clock
             places = keys.searchsorted((lanes[at] << _LANE) + clocks[at])
             found[at] = times[places - lanes[at] * len(times)]
         return found

@@ -150,7 +150,8 @@ class Accesses:
         self._judge(shadow, step, "covered")
         self._judge_more(shadow, step, "covered", shadow.more_writes)
         if kind == "strong-read":
-            self._causality.observe(shadow, step)  # the strong read orders later accesses, not itself, after the write
+            # a strong read orders the thread's later accesses, not the read itself, after the write
+            self._causality.observe(shadow, step)
             self._reads.enter(shadow.poll, shadow.first_poll, shadow.more_polls, step)
             return
         if kind == "read" and shadow.readers is not None:

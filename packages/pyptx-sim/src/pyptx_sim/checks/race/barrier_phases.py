@@ -52,7 +52,7 @@ class BarrierPhases:
     def completed(self, warps: Offsets, masks: Masks, keys: Offsets, pc: int) -> None:
         """Record the threads that waited for each completed phase, after the barrier has joined their clocks."""
         if len(warps) == len(self._clocks.now) and not self._last:
-            return  # nothing to record: all threads of all CTAs have waited
+            return  # no need to record the threads: all threads of all CTAs have waited
         whole = self._clocks.whole(warps, masks)
         for key in distinct(keys).tolist():
             here = keys == key

@@ -30,8 +30,9 @@ class Causality:
         """Start without accesses; `mixed`: the program has strong accesses of `.cta` or `.cluster` scope."""
         self._clocks, self._messages, self._phases = clocks, messages, phases
         self._observed = Observations(clocks)
-        self._levels: dict[int, tuple[int, int]] = {}  # strong accesses of the instruction at a pc: scope level, size
-        self._updates: set[int] = set()  # pcs of read-modify-writes
+        # scope level and size of the strong accesses of each instruction, by pc
+        self._levels: dict[int, tuple[int, int]] = {}
+        self._updates: set[int] = set()  # pcs of read-modify-write instructions
         self.mixed = mixed
         """Whether two strong accesses of the run may lack moral strength: scopes below `.gpu`, or different sizes."""
         self.past: OlderWrites | None = None

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.asynchrony.waits import Waits
     from pyptx_sim.observer import Masks, Offsets
 
-_FEW: Final = 8  # vector clocks of each group that `_largest` joins for all groups at once; it joins more per group
+# `_largest` joins this many vector clocks per group for all groups at once, and further ones group by group
+_FEW: Final = 8
 
 
 class WarpClocks:
@@ -44,7 +45,8 @@ class WarpClocks:
         warps = len(threads)
         self.now: NDArray[np.int32] = np.ones(warps, np.int32)
         self.known: Clock = np.zeros((warps, warps), np.int32)
-        # by row of `known`: time up to which all accesses by the group's warps happen before the lanes' next access
+        # per row of `known`: time up to which all accesses by the warps of the row's group happen before the next
+        # access of the row's lanes
         self.settled: NDArray[np.int32] = np.zeros(warps, np.int32)
         self._group = group
         self._absent = ~threads
@@ -58,9 +60,10 @@ class WarpClocks:
         self.retired = Retired(self)
         self.first_warp = 1 - warps
         """Number of the first warp of this wave of CTAs; warps are numbered through all waves, from 1."""
-        self._row: NDArray[np.int64] = np.repeat(np.arange(warps), LANES)  # row of `known` by thread, 32 * warp + lane
+        # index in `known` of each thread's vector clock
+        self._row: NDArray[np.int64] = np.repeat(np.arange(warps), LANES)
         self._parted: NDArray[np.bool_] = np.zeros(warps, np.bool_)
-        self._apart = False  # whether any lane has had its own row of `known` in this wave
+        self._apart = False  # whether any lane has had a vector clock apart from its warp's in this wave of CTAs
         self._rows = warps
         self._free: list[int] = []
 
@@ -138,7 +141,7 @@ class WarpClocks:
 
     def _alone(self, warp: int, mask: NDArray[np.bool_]) -> Iterator[int]:
         """Yield the rows of lanes `mask` of a warp, to be changed; rows that other lanes use as well are copied."""
-        here = self._row[warp * LANES : (warp + 1) * LANES]  # a view: changes of `here` change `_row`
+        here = self._row[warp * LANES : (warp + 1) * LANES]  # `here` is a NumPy view: changing it changes `_row`
         others = ~mask & ~self._absent[warp]
         for row in sorted(set(here[mask].tolist())):
             if (here[others] == row).any():
@@ -212,7 +215,8 @@ class WarpClocks:
         positions, lanes = np.nonzero(masks)
         if len(lanes) == 1 and not whole[positions[0]]:
             warp, lane = int(warps[positions[0]]), int(lanes[0])
-            only = self.own.of_lane(warp, lane)  # may add a column to the vector clocks `known`, which are read next
+            # `of_lane` may add a column to the vector clocks `known`, which are read next
+            only = self.own.of_lane(warp, lane)
             known: Clock = self.known[self._row[warp * LANES + lane]].copy()
             known[only] = self.now[warp]
             return known
@@ -232,11 +236,13 @@ class WarpClocks:
         alike = np.flatnonzero(whole & ~self._parted[warps])
         asked = masks.copy()
         asked[alike] = False
-        asked[alike, masks[alike].argmax(axis=1)] = True  # lanes with equal clocks: one lane represents the warp
+        # the lanes of each warp in `alike` have equal clocks: one lane represents all
+        asked[alike, masks[alike].argmax(axis=1)] = True
         at, lanes = np.nonzero(asked)
         alone = ~whole[at]
         threads, of = warps[at], groups[at]
-        own = self.own.of_threads(threads[alone], lanes[alone])  # may add columns to the vector clocks, `known`
+        # `of_threads` may add columns to the vector clocks `known`
+        own = self.own.of_threads(threads[alone], lanes[alone])
         starts = np.concatenate([[0], np.flatnonzero(of[1:] != of[:-1]) + 1])
         told, found = self._largest(self._row[threads * LANES + lanes], starts), of[starts]
         told[np.searchsorted(found, of[alone]), own] = self.now[threads[alone]]
@@ -325,7 +331,8 @@ class WarpClocks:
         self._take_waits(warps)
         low, size = int(warps[0]), int(sizes[0])
         if (sizes == size).all() and (warps == np.arange(low, low + len(warps))).all():
-            groups = self.known[low : low + len(warps)].reshape(len(first), size, -1)  # a view: writing changes `known`
+            # `groups` is a NumPy view: writing to it changes `known`
+            groups = self.known[low : low + len(warps)].reshape(len(first), size, -1)
             groups[:] = groups.max(axis=1, keepdims=True)
         else:
             self.known[warps] = np.repeat(np.maximum.reduceat(self.known[warps], first, axis=0), sizes, axis=0)
@@ -356,12 +363,12 @@ class WarpClocks:
         for warp, mask in zip(warps[~plain], masks[~plain], strict=True):
             one = np.array([warp])
             told = self.told(one, mask[None])
-            seen = columns.all(self.own)  # may add columns to the vector clocks, `known`
+            seen = columns.all(self.own)  # `columns.all` may add columns to the vector clocks `known`
             shown = np.zeros(self.known.shape[1], np.int32)
             shown[seen] = told[self.own.all(self.own)]
             self.learn(one, mask[None], shown)
         full = warps[plain]
-        seen = columns.all(self.own)  # may add columns to the vector clocks, `known`
+        seen = columns.all(self.own)  # `columns.all` may add columns to the vector clocks `known`
         known = self.known[full[:, None], self.own.all(self.own)]
         known[np.arange(len(full)), full] = self.now[full]
         self.known[full[:, None], seen] = known

@@ -36,7 +36,8 @@ class Columns:
         self._threads: list[tuple[int, int]] = []
         self._lanes: list[int] = []
         self._all: NDArray[np.int64] = np.zeros(0, np.int64)
-        self._parted: NDArray[np.bool_] = np.zeros(self.warps, np.bool_)  # per warp: whether a lane has its own column
+        # per warp: whether any lane has its own clock column
+        self._parted: NDArray[np.bool_] = np.zeros(self.warps, np.bool_)
 
     def of_lane(self, warp: int, lane: int) -> int:
         """Return the clock column of a lane, and add it if the lane has none."""

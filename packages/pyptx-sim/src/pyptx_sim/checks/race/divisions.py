@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.race.tables import Reach
     from pyptx_sim.observer import AsyncAccess, Masks, Offsets, Stores
 
-# Wider pages of a range are narrowed to make its granule width uniform if at most one in this many pages is wider.
+# If at most one in this many pages of a range has wider granules, they are split, so that the range has one width.
 _MANY = 8
 
 
@@ -62,7 +62,7 @@ class Division:
             return
         pages = offsets >> PAGE_BITS
         granules = self._narrowed(pages, fits)
-        if size > fits:  # both pages of an access that crosses a page boundary must be in one shadow
+        if size > fits:  # access across a page boundary: both pages must be in one shadow
             last = offsets + (size - 1) >> PAGE_BITS
             across = np.flatnonzero(pages != last)
             if len(across):

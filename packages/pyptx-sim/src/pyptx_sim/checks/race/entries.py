@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.race.reports import AccessEvent
     from pyptx_sim.observer import Offsets
 
-_HALF: Final = 32  # bits of a column of a shadow entry; two adjacent columns are set as one 64-bit number
+_HALF: Final = 32  # number of bits per column of a shadow entry; two adjacent columns are set as one 64-bit number
 _HIGH: Final = BITS.astype(np.int64) << _HALF
 
 

@@ -72,9 +72,10 @@ class Flags:
         self._clocks = clocks
         self._within = within
         self._written: dict[tuple[Space, int], _Write] = {}
-        self._read: dict[int, dict[tuple[int, Space, int], _Read]] = {}  # flag reads by warp, (lane, space, offset)
+        # last read of each flag, by warp, then by lane, state space and offset
+        self._read: dict[int, dict[tuple[int, Space, int], _Read]] = {}
         self._fences: dict[tuple[int, int], tuple[int, str]] = {}
-        self._orders: dict[int, Order] = {}  # scope, acquire and release of strong accesses, by pc
+        self._orders: dict[int, Order] = {}  # `Order` (scope, acquire, release) of the strong accesses at each pc
 
     def next_wave(self) -> None:
         """Forget the flags of the last wave of CTAs."""

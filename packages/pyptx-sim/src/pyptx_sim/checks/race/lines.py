@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from pyptx_sim.observer import AccessKind, AsyncAccess, Offsets
 
 _BITS: Final = 7
-_LINE: Final = 1 << _BITS  # bytes of a line (aligned piece of global memory)
-_ELEMENTS: Final = tuple(_LINE // LANES << shift for shift in range(4))  # element sizes in bytes of accesses by a warp
+_LINE: Final = 1 << _BITS  # number of bytes of a line (aligned piece of global memory)
+_ELEMENTS: Final = tuple(_LINE // LANES << shift for shift in range(4))  # bytes accessed by each lane of a warp
 _ALL: Final = np.arange(LANES)
 _SHADOW: Final = len(_ELEMENTS) + 1
 
@@ -47,7 +47,8 @@ class WholeLines:
         """Start with `size` bytes of global memory without accesses."""
         self._clocks = clocks
         self._parts = clocks, causality, size
-        # per 128-byte line: index of its element size in _ELEMENTS plus 1, or _SHADOW; 0: no access
+        # for each 128-byte line: index of its element size in _ELEMENTS plus 1; _SHADOW: recorded in shadow memory; 0:
+        # no access
         self._owner: NDArray[np.uint8] = zeros((size >> _BITS) + 2, np.uint8)
         self._by_size: dict[int, Lines] = {}
 
@@ -113,8 +114,9 @@ class Lines:
         self._entering = Reads(causality)
         count = -(-size // _LINE)
         self._element = element
-        self._lane: NDArray[np.uint8] = zeros(count, np.uint8)  # per 128-byte line: first accessing lane + 1; 0: none
-        self._number: NDArray[np.int32] = zeros(count, np.int32)  # scratch memory of `_differ`, one value per line
+        # per 128-byte line: number of its first accessing lane, plus 1; 0: no access
+        self._lane: NDArray[np.uint8] = zeros(count, np.uint8)
+        self._number: NDArray[np.int32] = zeros(count, np.int32)  # scratch array of `_differ`, one value per line
         self._write, self._read, self._first = Table(count), Table(count), Table(count)
         self._more_reads = Overflow(count)
         self._written, self._was_read = Pages(size), Pages(size)

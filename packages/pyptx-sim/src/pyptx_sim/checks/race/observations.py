@@ -29,9 +29,9 @@ class Observations:
     def __init__(self, clocks: WarpClocks) -> None:
         """Start without reads."""
         self._clocks = clocks
-        # per write: warp and lane of each reading thread, and the time of the thread's first read
+        # by write, then by warp and lane of a thread that has read its value: time of the thread's first read
         self._readers: dict[_Write, dict[tuple[int, int], int]] = {}
-        self._sources: dict[_Write, _Write] = {}  # key: a read-modify-write; value: the write that it read
+        self._sources: dict[_Write, _Write] = {}  # by read-modify-write: the write whose value it has read
 
     def next_wave(self) -> None:
         """Forget the reads by warps of the last wave of CTAs."""
@@ -47,8 +47,8 @@ class Observations:
             source: _Write | None = write
             while source is not None:  # reading an atomic's value also observes the write that the atomic read
                 readers = self._readers.setdefault(source, {})
-                # The reader is recorded for the earlier sources as well. This also ends cycles: atomics of one
-                # instruction at one time of a warp have equal keys.
+                # The reader is also recorded for the writes that the atomics read in turn. The test ends cycles as
+                # well: atomics of one instruction at one time of a warp have equal keys.
                 if reader in readers:
                     break
                 readers[reader] = times[number]

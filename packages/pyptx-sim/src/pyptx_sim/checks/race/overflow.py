@@ -36,9 +36,10 @@ class Overflow:
         # first entry.
         self._known: NDArray[np.bool_] = np.zeros(0, np.bool_)
         self._dropped: NDArray[np.bool_] = self._known
-        self._at: NDArray[np.int64] = np.zeros(0, np.int64)  # shadow granule of each of `_entries`, ascending
+        self._at: NDArray[np.int64] = np.zeros(0, np.int64)  # shadow granule of each entry in `_entries`, ascending
         self._entries: NDArray[np.int32] = np.zeros((0, COLUMNS), np.int32)
-        # Accesses not yet sorted: shadow granules, shadow entries, number of parts into which each granule was split.
+        # Accesses not yet sorted into `_entries`: shadow granules, shadow entries, number of parts into which each
+        # granule was split.
         self._fresh: list[tuple[NDArray[np.int64], NDArray[np.int32], int]] = []
         self._count = 0
         self._thins_at = _GATHERED

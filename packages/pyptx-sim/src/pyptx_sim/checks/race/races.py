@@ -302,7 +302,7 @@ class RaceChecker(Observer):
                 self._one_way.judge(work, part, proxy, shadow, self._causality.first_warp)
                 continue
             self._cross_ordering.judge(work, part, shadow, self._causality.ordered, self._causality.first_warp)
-            if work.together == 1:  # operations with `together` > 1 are issued by all lanes
+            if work.together == 1:  # warps that issue an operation together do so with all lanes
                 self._accesses.judge_issuers(work, part, shadow)
 
     def follows(self, kind: GroupKind, item_id: int, warps: Offsets, lanes: Offsets, places: Offsets) -> None:

@@ -37,8 +37,8 @@ _LOOKS_BACK: Final = 0.5
 _COMES_LATE: Final = 0.3
 _KEPT: Final = 8  # number of last writes that are kept per memory location
 _LOCATIONS: Final = 1024  # maximum number of recorded memory locations per state space; the oldest is dropped
-_WIDEST: Final = 32  # greatest size of a location in bytes
-_PATIENCE: Final = 8  # number of reads that return older writes, per newest write of a location
+_WIDEST: Final = 32  # maximum size in bytes of an access to a recorded memory location
+_PATIENCE: Final = 8  # maximum number of reads of a location that return an older write, per newest write
 _NOBODYS: Final = np.zeros((0, COLUMNS), np.int32)
 
 
@@ -78,10 +78,11 @@ class OlderWrites:
         self._random = np.random.default_rng((seed, 1))
         self._spaces: dict[Space, dict[int, _Location]] = {}
         self._sizes: set[int] = set()
-        self._read: dict[int, _PastWrite] = {}  # by offset: older write that the next read returns
-        # By offset: index in coherence order of the store that is being executed, if it will not be the newest write.
+        self._read: dict[int, _PastWrite] = {}  # older write that the next read of a location returns, by offset
+        # Index, in the coherence order of its location, of the executing store if it will not be the newest write; by
+        # offset.
         self._behind: dict[int, int] = {}
-        self._left: dict[int, ReleaseClock | None] = {}  # by offset: release clocks of the stores in `_behind`
+        self._left: dict[int, ReleaseClock | None] = {}  # release clocks of the stores in `_behind`, by offset
 
     def next_wave(self) -> None:
         """Forget writes to the shared memory of exited CTAs."""

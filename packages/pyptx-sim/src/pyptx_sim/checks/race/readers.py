@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.race.reports import AccessEvent
     from pyptx_sim.observer import Offsets
 
-# Number of pending reads above which ordered reads are dropped, to use few memory pages.
+# Number of pending reads above which reads ordered before all warps are dropped, to use few memory pages.
 _WAITING: Final = 1 << 17
 
 
@@ -78,10 +78,11 @@ class Readers:
         self._group = group
         self._keeps = keeps
         self._reads = Table(group * granules)
-        self._latest: NDArray[np.int32] = zeros(granules, np.int32)  # upper bound of the times of each granule's reads
+        # per shadow granule: upper bound of the times of its reads
+        self._latest: NDArray[np.int32] = zeros(granules, np.int32)
         self._granule = granule
-        self._pages = Pages(granules * granule)  # 1 KiB pages with reads, in `_reads` or `_waiting`
-        self._marked = 0  # number of elements of `_waiting` whose pages `_pages` includes
+        self._pages = Pages(granules * granule)  # 1 KiB pages of memory with reads in `_reads` or `_waiting`
+        self._marked = 0  # number of elements of `_waiting` whose memory pages are marked in `_pages`
         self._waiting: list[_PendingReads] = []
         self._count = 0
         self._place()
@@ -100,7 +101,7 @@ class Readers:
         """Split each shadow granule into `factor` granules."""
         self._enter_waiting()
         self._granule //= factor
-        read = np.flatnonzero(self._latest)  # faster than all granules: warps read few of a large memory
+        read = np.flatnonzero(self._latest)  # only granules with reads: warps read few granules of a large memory
         at = (np.arange(self._group)[:, None] * len(self._latest) + read).reshape(-1)
         reads = self._reads
         self._reads = Table(self._group * len(self._latest) * factor)
@@ -276,7 +277,8 @@ class Readers:
 
     def _known(self, rows: Offsets, first: Offsets) -> NDArray[np.int32]:
         """Return the clock components of the `group` warps from warp `first[i]` on, of each row, `[n, group]`."""
-        head = np.flatnonzero(np.diff(rows, prepend=-1))  # starts of runs of equal `rows`: accesses are sorted by warp
+        # start of each run of equal `rows`: accesses are sorted by warp
+        head = np.flatnonzero(np.diff(rows, prepend=-1))
         known = self._clocks.known[rows[head, None], first[head, None] + np.arange(self._group)]
         repeated: NDArray[np.int32] = known.repeat(np.diff(head, append=len(rows)), axis=0)
         return repeated

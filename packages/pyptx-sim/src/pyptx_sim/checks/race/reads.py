@@ -41,7 +41,7 @@ class Reads:
             table.put(step.at, step.entries, step.reach)
         if last is not None:
             self._keep_first(first, more, step, last, winner)
-        # `table` has one entry per granule; reads of the granule by other warps of `step` go to the overflow `more`.
+        # `table` keeps one read per granule; reads of the granule by other warps of `step` go to the overflow `more`.
         if winner is not None:
             lost = np.flatnonzero(winner[:, WARP] != step.entries[:, WARP])
             more.add(step.at[lost], step.entries[lost])

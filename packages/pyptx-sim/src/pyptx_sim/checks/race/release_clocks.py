@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from pyptx_sim.observer import Masks, Offsets, Order, Space
 
 _SCOPES: Final = {"cta": 0, "cluster": 1}
-WIDEST: Final = 2  # level of the scopes .gpu and .sys, which include all warps of a launch
+WIDEST: Final = 2  # number of the widest scope level: .gpu and .sys, which include all warps of a launch
 
 Message: TypeAlias = "Mapping[tuple[int, int], Clock]"
 """Release clock: vector clocks by scope level and by the CTA slot of the releasing thread."""
-_EARLIER: Final = -1  # replaces the CTA slot in keys of release clocks from earlier waves of CTAs
-_MANY: Final = -2  # replaces the CTA slot in keys of release clocks that join more than `_BLOCKS` CTAs
+_EARLIER: Final = -1  # key component in place of the CTA slot: release clock from earlier waves of CTAs
+_MANY: Final = -2  # key component in place of the CTA slot: release clock joined from more than `_BLOCKS` CTAs
 # If an instruction accesses more than `CROWD` locations, the lanes of a warp release and acquire together: clocks per
 # lane would take too long. A release clock distinguishes at most `_BLOCKS` CTAs. Both can hide a race but never invent
 # one.
@@ -65,18 +65,19 @@ class ReleaseClocks:
         self._clocks = clocks
         self._cta = cta
         self._blocks = (1, max(cluster // cta, 1))  # number of CTAs in the scopes `cta` and `cluster`
-        self._fenced: dict[int, dict[int, Snapshots]] = {}  # clocks at fences, by scope level and warp
-        # clocks at releases: by warp, lane, state space and offset, then by scope level
+        # vector clocks of threads at their fences, by scope level and warp
+        self._fenced: dict[int, dict[int, Snapshots]] = {}
+        # vector clocks of threads at their releases: by warp, lane, state space and offset, then by scope level
         self._released: dict[tuple[int, int, Space, int], dict[int, Clock]] = {}
         self._left: dict[Space, dict[int, ReleaseClock]] = {}
         # Release clocks that lanes have read and not acquired, by warp and lane, then by location. Location -1 is for
         # instructions with more than `CROWD` locations.
         self._taken: dict[tuple[int, int], dict[tuple[Space, int], Message]] = {}
-        self._in_order: Message = {}  # clocks of all earlier fence.sc
+        self._in_order: Message = {}  # joined vector clocks of all earlier fence.sc
 
     def next_wave(self) -> None:
         """Start the next wave of CTAs; release clocks in memory stay, without their `cta` and `cluster` scope parts."""
-        # Many locations share a release clock (`Message`): the old clock and its replacement, by `id` of the old clock.
+        # Many locations share one release clock (`Message`): each clock and its replacement, by `id` of the clock.
         again: dict[int, tuple[Message, Message]] = {}
         for left in self._left.values():
             for location, kept in tuple(left.items()):

@@ -30,12 +30,13 @@ class Retired:
         """Add two columns: the warp number below which all warps are ordered, and operations without a release."""
         self._clocks = clocks
         self._below, self._untold = clocks.columns(1), clocks.columns(1)
-        self._of_agents: dict[int, int] = {}  # by a queue's clock column in the ended wave: its persistent column
-        # The ended wave's operation queues that are in release clocks but get no persistent column: `MOST` is reached.
+        self._of_agents: dict[int, int] = {}  # persistent clock column of each queue, by its column in the ended wave
+        # Operation queues of the ended wave that are in release clocks but get no persistent column (limit `MOST`).
         self._forgotten: set[int] = set()
-        # clock column of a single lane, by persistent column of its operation queue and lane number
+        # persistent clock column of a single lane, by persistent column of its operation queue and lane number
         self._of_lanes_of: dict[tuple[int, int], int] = {}
-        self._of_warps: NDArray[np.int64] = np.zeros(0, np.int64)  # clock column by warp, through all waves; 0: none
+        # persistent clock column of each warp, numbered through all waves of CTAs; 0: no column
+        self._of_warps: NDArray[np.int64] = np.zeros(0, np.int64)
         self._of_lanes: dict[tuple[int, int], int] = {}
         self._all: list[int] = [self._below]
 
@@ -59,7 +60,8 @@ class Retired:
         else:
             at = self._columns(first + warps)
             places = [self._column(warp, lane) for warp, lane, _ in lanes]
-            kept = np.zeros(self._clocks.known.shape[1], np.int32)  # `_columns`, `_column` may have added clock columns
+            # `kept` is created after `_columns` and `_column`, which may add clock columns
+            kept = np.zeros(self._clocks.known.shape[1], np.int32)
             kept[at] = times[warps]
             kept[places] = known[[column for _, _, column in lanes]]
         old = np.array(self._all, np.int64)

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 NOBODY = 0  # `WARP` of an empty shadow entry; 0, since arrays of zeros use no memory until they are written
 WIDEST_ACCESS = 16  # bytes of the widest shadow granule; wider accesses cover several granules
 
-# Columns of a shadow entry.
+# Columns of a shadow entry (record of the last access to a shadow granule).
 WARP: Final = 0  # column: number of the accessing warp, from 1, through all waves of CTAs; NOBODY: no access
 MASK: Final = 1  # column: accessing lanes of the warp, bit i for lane i
 TIME: Final = 2  # column: the warp's time (`WarpClocks.now`) at the access
 PC: Final = 3
 COLUMNS: Final = 4
 
-# When shadow granules are split, more entries than these are not copied, because most are never read again.
+# If splitting shadow granules would copy more entries than this, none are copied at once: most are never read again.
 _SPLIT_AT_ONCE: Final = 1 << 16
 # Up to this number of shadow entries, `clear` writes zeros; above, a new array of zeros is faster.
 _CLEARED: Final = 1 << 15
@@ -50,15 +50,17 @@ class Table:
     def __init__(self, granules: int) -> None:
         """Start with `granules` shadow granules without accesses."""
         self._granules = granules
-        self._made: NDArray[np.complex128] | None = None  # entries; allocated at first use, as many tables stay empty
+        # shadow entries; allocated at first use: many tables stay empty
+        self._made: NDArray[np.complex128] | None = None
         self._low, self._high = granules, -1
-        self._wider: tuple[int, Table] | None = None  # after a split: granules per wide granule, and the wider table
-        self.latest = 0  # greatest `TIME` of all entries so far
+        # after a split of the granules: number of parts of each old granule, and the table of the old granules
+        self._wider: tuple[int, Table] | None = None
+        self.latest = 0  # greatest value in column `TIME` of all shadow entries stored so far
 
     def clear(self) -> None:
         """Forget all accesses."""
         if self._made is not None and self._wider is None and self._high - self._low < _CLEARED:
-            self._made[self._low : self._high + 1] = 0  # clearing a short range is faster than a new array of zeros
+            self._made[self._low : self._high + 1] = 0  # zeroing a short range is faster than a new array of zeros
         else:
             self._made = None
         self._wider = None

@@ -48,7 +48,8 @@ def reading_lanes(
             return
         shape = (lanes.height, WARP)
         sources = np.broadcast_to(lanes_of(*(np.broadcast_to(read(wave, lanes), shape) for read in readers)), shape)
-        members = participating | (ballot(lanes.full_mask) & LANE_BITS)  # each active lane may read its own register
+        # an active lane may read its own register even if the membermask does not include the lane
+        members = participating | (ballot(lanes.full_mask) & LANE_BITS)
         absent = lanes.full_mask & (members & LANE_BITS[sources] == 0)
         step(wave, lanes)
         if absent.any():

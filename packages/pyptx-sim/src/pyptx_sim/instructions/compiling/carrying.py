@@ -140,7 +140,7 @@ def unspecified(
     def run(wave: Wave, lanes: Lanes) -> None:
         where = cause.where(*[read(wave, lanes) for read in readers]) & lanes.full_mask
         found = undefined_in(wave, lanes, sources) if where.any() else None
-        if found is not None:  # results with an undefined source get the source's origin, not `cause`
+        if found is not None:  # results of an undefined source get the origin of the source, not `cause`
             where &= ~np.logical_or.reduce([each != 0 for each in found[0] if each is not None])
         step(wave, lanes)
         for each in results if where.any() else ():

@@ -39,7 +39,7 @@ class KeptPrograms(Generic[P]):
         with self._lock:
             known = self._kept.pop(key, None)
             if known is not None:
-                self._kept[key] = known  # the most recently used program is last
+                self._kept[key] = known  # inserted as last key: the most recently used program
                 return known
         made = self.anew(program, *args, **how)
         with self._lock:

@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 
 J = TypeVar("J", bound="RegisterChecker")
 
-# Suffix for a byte or half of a register in video instructions; their semantics read the suffix and the register.
+# Suffix that selects a byte or half of a register in video instructions; their semantics read suffix and register.
 _SELECTOR = re.compile(r"\.[bh]\d+$")
 
 
@@ -258,7 +258,7 @@ class Operands(BoundInstruction):
         if isinstance(operand, Negated):
             return _inverted(self.read(operand.operand, "pred"))
         if isinstance(operand, Unary) and operand.op == "-" and self.register(operand.operand) is not None:
-            operand = operand.operand  # the semantics of video instructions apply the minus sign
+            operand = operand.operand  # the semantics of video instructions negate the operand
         register = self.register(operand)
         if register is not None:
             return read_register(register, ptx_type, checked=self.checked)

@@ -43,7 +43,7 @@ def _parts(program: Program, block: Block, index: int, lanes_apart: bool) -> Ite
     starts = [0, *_starts(program, block)]
     ends = [*starts[1:], len(block.steps)]
     gathering = [place for place, (pc, _) in enumerate(block.steps) if is_gate(program.sites[pc].instruction.opcode)]
-    last_gate = max(gathering, default=-1)  # all lanes of a warp must execute the steps up to this one together
+    last_gate = max(gathering, default=-1)  # the lanes of a warp must execute all steps up to the last gate together
     for number, (start, end) in enumerate(zip(starts, ends, strict=True)):
         steps, last = block.steps[start:end], end == len(block.steps)
         yield replace(

@@ -88,7 +88,7 @@ def compile_brx(operands: Operands, following: int) -> Terminator:
     read = operands.read(operands.named("index"), "u32")
 
     def branch(wave: Wave, group: Group) -> int | None:
-        # An index past the list is undefined behavior; the simulator branches to the last target.
+        # An index past the target list of brx.idx is undefined behavior; the simulator branches to the last target.
         chosen = np.minimum(read(wave, group.lanes).astype(np.int64), len(blocks) - 1)
         return disperse(wave, group, blocks[chosen])
 

@@ -31,8 +31,9 @@ Target: TypeAlias = Callable[[Wave, Lanes], Iterator[tuple[SpaceMemory, Lanes, I
 
 SPACES = ("global", "shared", "local", "const", "param")
 _MASK64 = (1 << 64) - 1
-_HELP = frozenset({"prefetch", "prefetchu", "discard", "applypriority"})  # opcodes whose address may be invalid
-_RANKS = 0xFF  # bits of a CTA rank that `mapa` inserts into an address
+# opcodes whose address may be invalid, so it is not checked
+_HELP = frozenset({"prefetch", "prefetchu", "discard", "applypriority"})
+_RANKS = 0xFF  # mask of the bits of a CTA rank that `mapa` inserts into an address
 
 
 def space_of(opcode: tuple[str, ...]) -> str:
@@ -114,7 +115,8 @@ def _of_own_block(find: Target) -> Target:
 
     def own(wave: Wave, lanes: Lanes) -> Iterator[tuple[SpaceMemory, Lanes, IntArray]]:
         found = find(wave, lanes)
-        return found if wave.rank_base.size == 1 else _checked(wave, found)  # size 1: one CTA per cluster
+        # a `rank_base` of size 1: each cluster has one CTA
+        return found if wave.rank_base.size == 1 else _checked(wave, found)
 
     return own
 
@@ -335,7 +337,8 @@ def compile_mapa(operands: Operands) -> Action:
     )
 
     def step(wave: Wave, lanes: Lanes) -> None:
-        ranks = (read_rank(wave, lanes) & np.uint32(_RANKS)).astype(dtype)  # ptxas uses only the low byte of the rank
+        # ptxas uses only the low byte of mapa's CTA rank
+        ranks = (read_rank(wave, lanes) & np.uint32(_RANKS)).astype(dtype)
         write(wave, lanes, (read(wave, lanes) & keep) | (ranks << shift))
 
     return step

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Array, Mask
 
-_FULL = np.full((1, 1), 0xFFFFFFFF, np.uint32)  # the membermask of a whole warp
+_FULL = np.full((1, 1), 0xFFFFFFFF, np.uint32)  # membermask with all 32 lanes of a warp
 _LEVELS = {"cta": "cta", "gl": "gpu", "sys": "sys"}  # scope of each membar level (`membar.gl`: `.gpu`)
 
 

@@ -44,12 +44,13 @@ class Barriers:
 
     def __init__(self, ctas: int) -> None:
         """Start without arrivals at any barrier."""
-        self._need = np.zeros(ctas * PER_CTA, np.int64)  # per named barrier and CTA: thread count; 0: all live warps
-        self._need_at: dict[int, tuple[int, int]] = {}  # per named barrier and CTA: thread count, pc of first arrival
+        self._need = np.zeros(ctas * PER_CTA, np.int64)  # expected threads per named barrier and CTA; 0: all live warps
+        # expected threads and pc of the first arrival, per named barrier and CTA
+        self._need_at: dict[int, tuple[int, int]] = {}
         self._rounds = np.zeros(ctas * PER_CTA, np.int64)  # per named barrier and CTA: number of completed phases
         self._came: dict[int, IntArray] = {}  # per named barrier and CTA: bar.arrive count of each lane, `[warps, 32]`
         self._came_apart = False  # whether a warp has ever executed bar.arrive without all its live lanes
-        self.reductions: dict[int, Reduction] = {}  # writer of the result of each barrier.red, by its pc
+        self.reductions: dict[int, Reduction] = {}  # writer of the results of each barrier.red instruction, by pc
         self._wave: Wave
 
     def attach(self, wave: Wave) -> None:

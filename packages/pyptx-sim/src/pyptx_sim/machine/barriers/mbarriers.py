@@ -68,7 +68,8 @@ class Mbarriers:
         self._objects: dict[int, Mbarrier] = {}
         self.parked = 0
         self.waits: dict[int, Wait] = {}
-        self.fresh: dict[int, tuple[int, int] | None] = {}  # by warp: last mbarrier wait (offset, pc) if in phase 0
+        # By warp: offset and pc of its last mbarrier wait; None if the mbarrier was not in phase 0.
+        self.fresh: dict[int, tuple[int, int] | None] = {}
         self.executed: set[int] = set()  # pcs of instructions that have signaled any mbarrier
         self.in_vain = 0
         self._asked: set[tuple[int, int, int]] = set()  # (warp, mbarrier offset, phase) of each phase tested so far

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # Accesses read or write aligned units whose size in bytes is a power of two up to this size; no instruction accesses
 # more than two units.
 _UNIT = 16
-_CLEARED = 1 << 22  # bytes; up to this size, zeroing is faster than allocating zero pages
+_CLEARED = 1 << 22  # number of bytes up to which zeroing is faster than allocating zero pages
 
 
 class Arena:
@@ -42,7 +42,8 @@ class Arena:
         self._shadow = Arena(size, track=False) if track else None
         self._views: dict[int, Array] = {}
         self._origins: list[Origin] = []
-        self._origin_of: NDArray[np.int32] | None = None  # per four bytes: 1 + index in `_origins`, 0 for none
+        # per four bytes of the arena: 1 + index of their origin in `_origins`; 0: none
+        self._origin_of: NDArray[np.int32] | None = None
 
     def clear(self) -> None:
         """Make all bytes zero and undefined. A large arena gets fresh zero pages, which are free until accessed."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 _SIZES: Final = (1, 2, 4, 8, 16)  # element sizes in bytes that `_wrapped` tries for a negative array index
-_NEAR: Final = 64  # most elements before an array that count as a negative index into it
+_NEAR: Final = 64  # addresses up to this number of elements before an array count as negative indices into it
 
 
 @dataclass(frozen=True, slots=True)

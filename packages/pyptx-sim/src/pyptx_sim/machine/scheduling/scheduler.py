@@ -97,7 +97,7 @@ class Scheduler:
         """Return whether other warp splits may have to run before `group` continues with `block`."""
         gate = block.gate
         if block.converges or (gate and (self._wave.splits.diverged or self._name_others(gate, group.lanes))):
-            return True  # so that `pick` runs: lanes may have to wait before `block`
+            return True  # the scheduler then calls `pick`: lanes may have to wait before `block`
         return (not group.whole and not block.resumes) or (self._random is not None and self._preempts(self._random))
 
     def _preempts(self, random: np.random.Generator) -> bool:
@@ -300,7 +300,8 @@ class Scheduler:
             here = meeting[splits.warp[waiting[meeting]] == warp]
             masks, named = splits.mask[waiting[here]], self._named[warp]
             there = masks.any(axis=0)
-            together = ballot((named[:, None] == named) & there)[:, 0]  # per lane: arrived lanes with its membermask
+            # for each lane: mask of the arrived lanes that have its membermask
+            together = ballot((named[:, None] == named) & there)[:, 0]
             present[here] = together
             whole = there & ((named & ballot(self._wave.live[[warp]])[0] & ~together) == 0)
             self._report_rendezvous(warp, masks, named, whole, int(splits.site[waiting[here[0]]]))

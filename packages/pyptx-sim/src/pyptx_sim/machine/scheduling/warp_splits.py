@@ -130,7 +130,7 @@ class WarpSplits:
     def _keep(self, ids: IntArray) -> None:
         """Remove all warp splits except `ids`, which are in order of their warps."""
         if len(ids) == len(self.warp) and bool((ids[1:] > ids[:-1]).all()):
-            return  # `ids` are all warp splits, in their present order
+            return  # `ids` are all warp splits in their present order: nothing to remove
         for name in _FIELDS:
             setattr(self, name, getattr(self, name)[ids])
         self.diverged = bool((self.warp[1:] == self.warp[:-1]).any())

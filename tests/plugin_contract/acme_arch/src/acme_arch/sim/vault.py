@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pyptx_sim.extension import Action, ExecutionContext, Operands, Stall, Terminator, Wave
 
 WORD = np.dtype(np.uint32)
-LINE, LINES = 64, 64  # bytes of a line, and lines of a vault
+LINE, LINES = 64, 64  # bytes of each line of a vault, and number of lines of a vault
 VAULT = Space(name="vault", size=LINE * LINES, describe=lambda address: f"line {address // LINE} +{address % LINE}")
 
 RULES = (
