@@ -31,8 +31,7 @@ _ROWS = 64
 def compile_product(operands: Operands, product: WgmmaDescription) -> Action:
     """Return the action that issues wgmma.mma_async for the executing warpgroups."""
     plan = _plan(operands, product)
-    # Undefined bits of A only make accumulators undefined, so A is read unchecked. Undefined sparsity metadata is
-    # reported at once: it selects elements of B.
+    # A is read unchecked: its undefined bits only make accumulators undefined. Undefined metadata is reported at once.
     a_registers, metadata = _registers(operands.unchecked(), "a"), _registers(operands, "meta")
     read_a = reading(operands, "a_desc", plan.a) if product.a is None else None
     read_b = reading(operands, "b_desc", plan.b)
