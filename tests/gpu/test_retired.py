@@ -48,7 +48,7 @@ def test_kernels_of_dead_plans_run_to_their_end_and_nobody_waits(gpu: Device) ->
     del plan, plans
     gc.collect()
     code = constant(1).ptx(gpu.target).encode()
-    keep = Module(code)  # `Module` records a CUDA event after all launches
+    keep = Module(code)  # `Module` records one CUDA event after the launches above
     assert not gpu.idle(stream), "Module() waited for the launches"
     assert len(RETIRED) == MANY
     gpu.synchronize()

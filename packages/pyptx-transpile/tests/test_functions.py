@@ -107,7 +107,7 @@ ARGUMENTS = {
          f"bar.sync 0;\nbrev.b32 %r{n + 4}, %r{n + 3};\n" for n in (20, 33, 57)],
         "(r[20:25])",
     ),
-    "a number is an argument": (
+    "repeated code that differs in one number": (
         [f"ld.global.f32 %f1, [%rd1+{n}];\nsqrt.rn.f32 %f2, %f1;\nmul.f32 %f3, %f2, 0f3F000000;\nbar.sync 0;\n"
          f"st.global.f32 [%rd1+{n}], %f3;\n" for n in (4, 60, 100)],
         "60)",
