@@ -196,8 +196,10 @@ def _unknown(kind: str, text: str, numbers: Sequence[int], extents: Sequence[int
     modes = list(_split(text.removeprefix("(").removesuffix(")")))
     plain = len(modes) == len(numbers) and all(map(_LEAF.fullmatch, modes))
     if not plain and "?" in text:
-        help = "pass the tuple of sizes that the @cute.jit function passes to the kernel"
-        raise LaunchError(f"cannot derive {kind} from an array", help=help)
+        raise LaunchError(
+            f"cannot derive {kind} from an array",
+            help="pass the tuple that the @cute.jit function passes to the kernel",
+        )
     for place, (mode, number) in enumerate(zip(modes, numbers, strict=True) if plain else ()):
         if mode.startswith("?"):
             yield np.int64(number) if "i64" in mode else np.int32(number)
