@@ -192,3 +192,12 @@ def test_half_a_warp_has_a_finding_and_undefined_results(name: str, sample: Samp
             continue
         (mismatch,) = (each for each in findings if (each.rule, each.line) == ("membermask-mismatch", line))
         assert {result for store, result in stores.items() if store not in mismatch.also} == set(), skipped
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("block", [64, 40])
+def test_a_cluster_barrier_does_not_need_exited_threads(block: int, seed: int) -> None:
+    body = "setp.ge.u32 %p, %r, 40;\n@%p ret;\nbarrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\nret;\n"
+    head = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k()\n{\n.reg .pred %p; .reg .b32 %r;\n"
+    text = f"{head}mov.u32 %r, %tid.x;\n{body}}}\n"
+    assert run(text, grid=2, cluster=2, block=block, seed=seed).findings == ()

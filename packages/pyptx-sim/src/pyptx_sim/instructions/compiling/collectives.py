@@ -70,8 +70,8 @@ def collective(operands: Operands, step: Action, *, reports: bool = True) -> Act
 def collective_end(operands: Operands, end: Terminator) -> Terminator:
     """Return a terminator that reports the missing lanes of an `.aligned` instruction before `end`.
 
-    In an unchecked run, or for an instruction without a gate, return `end` itself. The last warp of a CTA may be
-    partial at a barrier: its lanes without a thread are not missing. Manual: "barrier.cluster".
+    In an unchecked run, or if the lanes of a warp do not wait for each other at the instruction, return `end` itself. A
+    cluster barrier waits for non-exited threads only: exited lanes are not missing. Manual: "barrier.cluster".
     """
     if not (operands.checked and operands.word("aligned") and is_gate(operands.opcode)):
         return end
@@ -82,7 +82,7 @@ def collective_end(operands: Operands, end: Terminator) -> Terminator:
         if found is not None:
             missing, _ = found
             if barrier:
-                missing = missing & wave.geometry.threads[group.lanes.row_numbers()]
+                missing = missing & wave.live[group.lanes.row_numbers()]
             if missing.any():
                 _report(operands, wave, group.lanes, missing, aligned=True)
         return end(wave, group)
