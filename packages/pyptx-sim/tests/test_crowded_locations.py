@@ -11,6 +11,10 @@ from pyptx_sim import run
 from pyptx_sim.checks.race import overflow
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
     from pyptx_sim.findings import Finding
 
 MODULE = """\
@@ -56,3 +60,26 @@ def test_the_size_of_the_parts_changes_no_finding(case: str, seed: int, monkeypa
     assert bool(whole) == bool(CASES[case][1])
     monkeypatch.setattr(overflow, "_PART", 50)
     assert found(case, seed) == whole
+
+
+@pytest.mark.parametrize(
+    "body", [WRITE, READ + WRITE, READ + WRITE + READ], ids=["write", "read, write", "read, write, read"]
+)
+def test_the_accesses_of_a_warp_are_compared_together(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store by all threads is a common error: its time grows with the number of warps squared, not of threads."""
+    pairs: list[int] = []
+    find = overflow.Overflow.find_in_parts
+
+    def counted(
+        self: overflow.Overflow, at: NDArray[np.int64]
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32]]]:
+        for which, entries in find(self, at):
+            pairs.append(len(which))
+            yield which, entries
+
+    monkeypatch.setattr(overflow.Overflow, "find_in_parts", counted)
+    blocks, threads = 80, 256
+    result = run(MODULE.format(body=body), grid=blocks, block=threads, args=[np.zeros(4, np.uint32)])
+    warps = blocks * threads // 32
+    assert {each.rule for each in result.findings} == {"global-race", "lane-race"}
+    assert 0 < sum(pairs) < 8 * warps**2

@@ -80,6 +80,23 @@ ORDERED_BY_THE_PROGRAM = {
     "a load ordered after the stores by a flag": (TOLD, LOAD),
 }
 
+# Rows of one stmatrix at one address, on a buffer of zeros: row numbers, stored registers, and whether that is a race.
+# %r12 is a row number per lane; %r13 is loaded (zero in this run), %r14 is the constant 0.
+ROWS_AT_ONE_ADDRESS = {
+    "rows of two lanes": ("shr.b32 %r12, %r0, 1;", "%r0", True),
+    "rows of the same lanes, from two matrices": ("and.b32 %r12, %r0, 7;", "%r0, %r1", True),
+    "rows of different lanes, from two matrices": (
+        "setp.ne.u32 %p1, %r0, 9; selp.b32 %r12, %r0, 0, %p1;",
+        "%r0, %r1",
+        True,
+    ),
+    "rows of two lanes, equal in this run": ("shr.b32 %r12, %r0, 1;", "%r13", True),
+    "rows of two lanes, equal in every run": ("shr.b32 %r12, %r0, 1;", "%r14", False),
+    "rows of two matrices, equal in this run": ("and.b32 %r12, %r0, 7;", "%r13, %r14", True),
+    "rows of two matrices, equal in every run": ("and.b32 %r12, %r0, 7;", "%r13, %r13", False),
+    "distinct rows": ("mov.u32 %r12, %r0;", "%r0, %r1", False),
+}
+
 
 def named(cases: dict[str, tuple[str, ...]]) -> list[Any]:
     """Return the names of the cases to run; the instruction table has `stmatrix` from pyptx-arch-hopper."""
@@ -106,6 +123,20 @@ def test_lanes_that_depend_on_each_other_need_a_barrier(case: str) -> None:
 def test_what_a_lane_does_by_itself_is_in_order(case: str) -> None:
     first, second = ORDERED_BY_THE_PROGRAM[case]
     assert rules(f"{first}{second}") == [set()] * len(SCHEDULES)
+
+
+@pytest.mark.hopper
+@pytest.mark.parametrize("case", ROWS_AT_ONE_ADDRESS)
+def test_rows_of_one_store_at_one_address_race_unless_they_are_equal(case: str) -> None:
+    """The manual defines no order of the rows of one instruction, even of rows that the same lanes store."""
+    rows, registers, races = ROWS_AT_ONE_ADDRESS[case]
+    body = f"""{START} mov.u32 %r14, 0; ld.global.b32 %r13, [%rd1];
+    {rows} mad.lo.u32 %r12, %r12, 16, %r1;
+    stmatrix.sync.aligned.m8n8.x{registers.count(",") + 1}.shared.b16 [%r12], {{{registers}}};
+    """
+    findings = execute(body, np.zeros(128, np.uint32)).findings
+    assert [each.rule for each in findings] == ["lane-race"] * races
+    assert all(each.help is not None and "to one address per thread" in each.help for each in findings)
 
 
 @pytest.mark.parametrize("move", MOVES, ids=lambda move: move.name)

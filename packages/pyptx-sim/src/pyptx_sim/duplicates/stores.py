@@ -142,10 +142,10 @@ class StoredNumbers(Observer):
             key = (race.rule, step.pc, int(other_pc))
             verdict = self.verdicts.setdefault(key, StoreRelation())
             here = np.flatnonzero(last[:, PC] == other_pc)
-            if {step.pc, other_pc} - self._sites.keys() or race.stores is None or now is None:
+            if {step.pc, other_pc} - self._sites.keys() or step.stores is None or now is None:
                 verdict.copies = Relation.DIFFERENT
             else:
-                self._compare(race, race.stores, now, here, verdict)
+                self._compare(race, step.stores, now, here, verdict)
 
     def _compare(
         self,

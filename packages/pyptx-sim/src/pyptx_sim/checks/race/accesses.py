@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pyptx_sim.checks.race.comparison import Comparison
 from pyptx_sim.checks.race.divisions import Division, SomeStores
-from pyptx_sim.checks.race.entries import entries_of, lanes_differ, rises, rules_of
+from pyptx_sim.checks.race.entries import entries_of, rises
 from pyptx_sim.checks.race.lane_masks import bits_of
 from pyptx_sim.checks.race.lines import WholeLines
 from pyptx_sim.checks.race.matrix_rows import MatrixRows
 from pyptx_sim.checks.race.readers import Readers
 from pyptx_sim.checks.race.reads import Reads
 from pyptx_sim.checks.race.release_clocks import CROWD
-from pyptx_sim.checks.race.reports import AccessEvent, Earlier, Race
+from pyptx_sim.checks.race.reports import AccessEvent
 from pyptx_sim.checks.race.shadow import Shadow
-from pyptx_sim.checks.race.tables import COLUMNS, MASK, NOBODY, PC, TIME, WARP, WIDEST_ACCESS, reach_of
+from pyptx_sim.checks.race.tables import COLUMNS, MASK, NOBODY, TIME, WARP, WIDEST_ACCESS, reach_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,16 +28,10 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.asynchrony.phases import Phases
     from pyptx_sim.checks.race.causality import Causality
     from pyptx_sim.checks.race.clocks import WarpClocks
-    from pyptx_sim.checks.race.overflow import Overflow
     from pyptx_sim.checks.race.release_clocks import ReleaseClocks
     from pyptx_sim.checks.race.reports import Reports
-    from pyptx_sim.checks.race.tables import Reach, Table
+    from pyptx_sim.checks.race.tables import Reach
     from pyptx_sim.observer import AccessKind, AsyncAccess, AsyncOperations, Offsets, RunView, Space, Stores
-
-
-_READS = frozenset({"read", "first"})
-_WRITES = frozenset({"write", "covered"})
-_STRONG = frozenset({"atomic", "strong-read"})
 
 
 class Accesses:
@@ -56,6 +50,7 @@ class Accesses:
         self._view, self._clocks, self._messages, self._phases, self._reports = view, clocks, messages, phases, reports
         self._causality = causality
         self.matrix_rows = MatrixRows()
+        self._comparison = Comparison(view, causality, self.matrix_rows, reports)
         self._reads = Reads(causality)
         self._shadows: dict[Space, Shadow] = {}
         self._divisions: dict[Space, Division] = {}
@@ -146,9 +141,9 @@ class Accesses:
         kind = step.kind
         if self.noncoherent or kind in {"write", "atomic"}:
             self._judge_noncoherent(shadow, step)
-        self._judge(shadow, step, "write")
-        self._judge(shadow, step, "covered")
-        self._judge_more(shadow, step, "covered", shadow.more_writes)
+        self._comparison.judge(shadow, step, "write")
+        self._comparison.judge(shadow, step, "covered")
+        self._comparison.judge_more(shadow, step, "covered", shadow.more_writes)
         if kind == "strong-read":
             # a strong read orders the thread's later accesses, not the read itself, after the write
             self._causality.observe(shadow, step)
@@ -162,9 +157,9 @@ class Accesses:
             return
         self._judge_reads(shadow, step)
         if kind == "write" or self._causality.mixed:
-            self._judge(shadow, step, "poll")
-            self._judge(shadow, step, "first_poll")
-            self._judge_more(shadow, step, "poll", shadow.more_polls)
+            self._comparison.judge(shadow, step, "poll")
+            self._comparison.judge(shadow, step, "first_poll")
+            self._comparison.judge_more(shadow, step, "poll", shadow.more_polls)
         if kind == "atomic":
             self._keep_covered(shadow, step)
         else:
@@ -173,7 +168,7 @@ class Accesses:
         shadow.put_write(step.at, step.entries, step.reach)
         shadow.mark_atomic(step.at, atomic=kind == "atomic")
         if not rises(step.at) and (kind == "write" or self._causality.mixed or not self._causality.updates(step.pc)):
-            self._judge_within(shadow, step)
+            self._comparison.judge_within(shadow, step)
 
     def _judge_noncoherent(self, shadow: Shadow, step: AccessEvent) -> None:
         """Report `ld.global.nc` reads of locations that this launch has written, and writes after such reads."""
@@ -229,9 +224,8 @@ class Accesses:
             rows = np.repeat(rows, count)
             warps, lanes = np.repeat(warps, count), np.repeat(lanes, count)
         at = granules.ravel()
-        return AccessEvent(
-            space, kind, at, reach or reach_of(at), count, warps, lanes, rows, entries, pc, self._causality.first_warp
-        )
+        reach, first = reach or reach_of(at), self._causality.first_warp
+        return AccessEvent(space, kind, at, reach, count, warps, lanes, rows, entries, pc, first, self.stores)
 
     # --- comparison -----------------------------------------------------------------------------
 
@@ -260,88 +254,6 @@ class Accesses:
             self._lines.move(self._division("global"))
             self._lines = None
 
-    def _judge(self, shadow: Shadow, step: AccessEvent, earlier: Earlier) -> None:
-        """Report races of `step` with previous accesses of kind `earlier` to the same bytes."""
-        table: Table = getattr(shadow, earlier)
-        if table.misses(*step.reach) or self._causality.settled(shadow, table.latest):
-            return
-        last = table.get(step.at)
-        at = self._causality.unsettled(shadow, step, last)
-        last = last[at]
-        if step.kind in _STRONG and earlier not in _READS:
-            mutual = self._causality.mutual(step.pc, step.warps[at], last)
-            if earlier == "write":
-                mutual &= shadow.atomic[step.at[at]]
-            elif earlier == "covered":
-                mutual &= self._causality.is_strong(last)
-            at, last = at[~mutual], last[~mutual]
-        if not len(at):
-            return
-        self._judge_last(shadow, step, earlier, at, last)
-
-    def _judge_more(self, shadow: Shadow, step: AccessEvent, earlier: Earlier, more: Overflow) -> None:
-        """Report races of `step` with previous accesses in the overflow `more`, for which the tables have no room."""
-        for at, last in more.find_in_parts(step.at):
-            mutual = np.zeros(len(at), np.bool_)
-            if step.kind in _STRONG and earlier != "read":
-                mutual = self._causality.mutual(step.pc, step.warps[at], last) & self._causality.is_strong(last)
-            self._judge_last(shadow, step, earlier, at[~mutual], last[~mutual])
-
-    def _judge_last(
-        self, shadow: Shadow, step: AccessEvent, earlier: Earlier, at: NDArray[np.int64], last: NDArray[np.int32]
-    ) -> None:
-        """Report races of the entries `at` of `step` with the previous accesses `last`."""
-        last = self.matrix_rows.narrowed(last, step.at[at], shadow.granule)
-        ordered = self._causality.precede(step, at, last, reads=earlier not in _WRITES)
-        if earlier in _WRITES and not ordered.all():
-            ordered[~ordered] = self._causality.observed(step, at[~ordered], last[~ordered], shadow.granule)
-            ordered[~ordered] = self._repeats(step, at[~ordered], last[~ordered], shadow.granule)
-        if not ordered.all():
-            self._tell(earlier, self._races(step, at[~ordered], last[~ordered], shadow.granule))
-
-    def _races(
-        self,
-        step: AccessEvent,
-        bad: NDArray[np.int64],
-        last: NDArray[np.int32],
-        granule: int,
-        others: Offsets | None = None,
-    ) -> Iterator[Race]:
-        """Yield a `Race` per rule, of entries `bad` of `step` with `last`; `others` are entry numbers of `last`."""
-        for which, rule in rules_of(step, bad, last):
-            within = None if others is None else others[which]
-            yield Race(step, bad[which], last[which], rule, granule, self.stores, within)
-
-    def _tell(self, earlier: Earlier, races: Iterator[Race]) -> None:
-        for race in races:
-            self._reports.against(race, earlier)
-
-    def _equal(self, races: Iterator[Race]) -> None:
-        """Record races of stores of equal bytes by one instruction in threads of one CTA."""
-        for race in races:
-            self._reports.record_equal(replace(race, equal=True))
-
-    def _repeats(
-        self, step: AccessEvent, at: NDArray[np.int64], last: NDArray[np.int32], granule: int
-    ) -> NDArray[np.bool_]:
-        """Return, per entry `at[i]`, whether the same instruction of the same CTA stored the same bytes in `last[i]`.
-
-        The race is benign if this holds in every run: the order of the stores does not change the result.
-        """
-        again: NDArray[np.bool_] = last[:, PC] == step.pc
-        again &= self._in_block(step.warps[at], last[:, WARP] - step.first_warp)
-        if self.stores is None or not again.any():
-            return np.zeros(len(at), np.bool_)
-        again[again] = self.stores.unchanged(at[again] // step.granules)
-        self._equal(self._races(step, at[again], last[again], granule))
-        return again
-
-    def _in_block(self, warps: NDArray[Any], others: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return, per pair of warps, whether both are in one CTA."""
-        size = self._view.warps_per_cta
-        same: NDArray[np.bool_] = warps // size == others // size
-        return same
-
     def judge_issuers(self, work: AsyncOperations, touch: AsyncAccess, shadow: Shadow) -> None:
         """Report races of an asynchronous access with writes by other lanes of the warp that issues the operation."""
         granules = shadow.granules(touch.offsets, touch.size)
@@ -360,40 +272,15 @@ class Accesses:
             kind: AccessKind = "write" if touch.writes else "read"
             own, by = own[late], by[late]
             step = self._step(at[own, None], touch.space, kind, warps[by], work.lanes[by], work.pc)
-            self._judge_last(shadow, step, "write", np.arange(len(own)), last[own])
-
-    def _judge_within(self, shadow: Shadow, step: AccessEvent) -> None:
-        """Report lanes of `step` that write the same bytes; shadow memory has the last of these writes.
-
-        Threads of a CTA may store equal bytes to one location, because the order of such stores does not matter.
-        """
-        winner = shadow.write.get(step.at)
-        lost = np.flatnonzero(lanes_differ(winner, step.entries))
-        shadow.more_writes.add(step.at[lost], step.entries[lost])
-        if step.kind in _STRONG:
-            lost = lost[~self._causality.mutual(step.pc, step.warps[lost], winner[lost])]
-        if not len(lost):
-            return
-        _, which = np.unique(step.at, return_inverse=True)
-        others = np.zeros(len(step.at), np.int64)
-        others[which.reshape(-1)] = np.arange(len(step.at))
-        others = others[which.reshape(-1)[lost]]
-        if self.stores is not None:
-            own, other = (self.stores.bytes_of(each // step.granules) for each in (lost, others))
-            alike = (own == other).all(axis=1)
-            alike &= self._in_block(step.warps[lost], winner[lost, WARP] - step.first_warp)
-            self._equal(self._races(step, lost[alike], winner[lost[alike]], shadow.granule, others[alike]))
-            lost, others = lost[~alike], others[~alike]
-        if len(lost):
-            self._tell("write", self._races(step, lost, winner[lost], shadow.granule, others))
+            self._comparison.judge_last(shadow, step, "write", np.arange(len(own)), last[own])
 
     def _judge_reads(self, shadow: Shadow, step: AccessEvent) -> None:
         """Report races of the writes of `step` with previous reads."""
-        self._judge_more(shadow, step, "read", shadow.more_reads)
+        self._comparison.judge_more(shadow, step, "read", shadow.more_reads)
         if shadow.readers is None:
-            self._judge(shadow, step, "read")
-            self._judge(shadow, step, "first")
+            self._comparison.judge(shadow, step, "read")
+            self._comparison.judge(shadow, step, "first")
             return
         late = shadow.readers.unordered(step.at, step.warps, step.rows, step.entries[:, MASK])
         if late is not None:
-            self._tell("read", self._races(step, late.entries, late.last, shadow.granule))
+            self._comparison.report("read", step, late.entries, late.last, shadow.granule)

@@ -170,6 +170,11 @@ class Causality:
         """Record that entries `at` of `step` are read-modify-writes that read the morally strong writes `last`."""
         self._observed.update(step, at, last, granule)
 
+    @property
+    def observes(self) -> bool:
+        """Whether `observed` may be true for any access."""
+        return len(self._observed) > 0
+
     def observed(
         self, step: AccessEvent, at: NDArray[np.int64], last: NDArray[np.int32], granule: int
     ) -> NDArray[np.bool_]:

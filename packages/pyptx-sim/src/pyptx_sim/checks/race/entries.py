@@ -57,10 +57,46 @@ def rises(at: NDArray[np.int64]) -> bool:
     return bool((at[1:] > at[:-1]).all())
 
 
+def last_of_each(at: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return, per shadow granule number `at[i]`, the index of its last occurrence in `at`."""
+    granules, which = np.unique(at, return_inverse=True)
+    last = np.zeros(len(granules), np.int64)
+    last[which.reshape(-1)] = np.arange(len(at))
+    return last[which.reshape(-1)]
+
+
 def lanes_differ(some: NDArray[np.int32], others: NDArray[np.int32]) -> NDArray[np.bool_]:
     """Return, per pair of shadow entries, whether their warps or lanes differ; both columns are compared as one."""
     differ: NDArray[np.bool_] = some.view(np.int64)[:, 0] != others.view(np.int64)[:, 0]
     return differ
+
+
+class AccessGroups:
+    """Groups of entries with the same vector clock and granule: an access by another warp precedes all or none."""
+
+    def __init__(self, step: AccessEvent) -> None:
+        """Group the entries of `step`."""
+        keys = step.rows * (int(step.at.max()) + 1) + step.at
+        _, self.first, group, self._sizes = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
+        """Index of the first entry of each group."""
+        self._group: NDArray[np.int64] = group.reshape(-1)
+        self._members = self._group.argsort(kind="stable")
+        self._starts = self._sizes.cumsum() - self._sizes
+
+    def spread(self, at: NDArray[np.int64], last: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Return the pairs of all entries in the groups of `at` with the previous accesses `last`."""
+        groups = self._group[at]
+        sizes = self._sizes[groups]
+        inside = np.arange(sizes.sum()) - np.repeat(sizes.cumsum() - sizes, sizes)
+        return self._members[np.repeat(self._starts[groups], sizes) + inside], np.repeat(last, sizes, axis=0)
+
+    def distinct(self, at: NDArray[np.int64], *columns: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the index of the first pair with each combination of group and `columns`, in order."""
+        order = np.lexsort((*columns, self._group[at]))
+        keys = np.stack([self._group[at], *columns], axis=1)[order]
+        changes = np.ones(len(at), np.bool_)
+        changes[1:] = (keys[1:] != keys[:-1]).any(axis=1)
+        return np.sort(order[changes])
 
 
 def by_warp_and_granule(step: AccessEvent) -> tuple[AccessEvent, NDArray[np.int64]]:

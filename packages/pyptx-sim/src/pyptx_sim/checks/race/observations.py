@@ -33,6 +33,10 @@ class Observations:
         self._readers: dict[_Write, dict[tuple[int, int], int]] = {}
         self._sources: dict[_Write, _Write] = {}  # by read-modify-write: the write whose value it has read
 
+    def __len__(self) -> int:
+        """Return the number of strong writes that a thread has read."""
+        return len(self._readers)
+
     def next_wave(self) -> None:
         """Forget the reads by warps of the last wave of CTAs."""
         self._readers.clear()

@@ -62,6 +62,10 @@ class Overflow:
         if self._count > self._thins_at:
             self._thin()
 
+    def touches(self, at: NDArray[np.int64]) -> bool:
+        """Return whether there are accesses to any of the granules `at`."""
+        return bool(self._count and self._known[at].any())
+
     def find(self, at: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int32]] | None:
         """Return accesses to the granules `at`: entry i is to shadow granule `at[which[i]]`; None if there are none."""
         parts = list(self.find_in_parts(at))

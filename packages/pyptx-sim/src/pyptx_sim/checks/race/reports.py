@@ -40,6 +40,12 @@ _HELP: Final = {
     ("global-race", True): "synchronize with st.release.gpu and ld.acquire.gpu on a flag (cuda::atomic_ref), or split "
     "the kernel into two launches",
 }
+# Rules of the PTX state spaces; a race in a memory of an extension has the help of the extension's rule.
+_OF_STATE_SPACES: Final = frozenset({"lane-race", "shared-race", "global-race"})
+# Help text for a race of two writes by one instruction: they may be one execution of it, or two.
+_HELP_ONE_STORE: Final = (
+    "store by one thread, or to one address per thread, or synchronize between executions of the store"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +68,7 @@ class AccessEvent:
     entries: NDArray[np.int32]
     pc: int
     first_warp: int
+    stores: Stores | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +85,6 @@ class Race:
     last: NDArray[np.int32]
     rule: str
     granule: int
-    stores: Stores | None = None
     within: NDArray[np.int64] | None = None
     equal: bool = False
 
@@ -133,6 +139,8 @@ class Reports:
         if other.warp >= 0 and race.rule != "lane-race":
             why = self._why(me, other, int(step.rows[first]))
         help = _HELP.get((race.rule, self._apart(me.warp, other.warp)))
+        if kind == before == "write" and other.pc == step.pc and race.rule in _OF_STATE_SPACES:
+            help = _HELP_ONE_STORE
         self.report(
             race.rule,
             race_message(where, kind, before, within="a warp" if race.rule == "lane-race" else ""),
