@@ -4,8 +4,8 @@
 
 Two processes simulate the cases of `bench_examples.py` alternately, one with the packages of COMMIT, one with those of
 this tree. For each case, without checks and with all, prints the best CPU time of N runs of both in seconds, and the
-median ratio of adjacent runs. A case whose ratio is above RATIO (1.05) is measured again with 3 N runs. Exits with 1 if
-the ratio is then still above RATIO.
+median ratio of adjacent runs. A case whose ratio is above RATIO (1.05) is measured again with 3 N runs. Prints the
+findings of both commits where they differ. Exits with 1 if a ratio is then still above RATIO, or if findings differ.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CHECKS = ("none", "all")
 
 
 def serve() -> None:
-    """Read names of cases from standard input, simulate each, and print its CPU time in seconds."""
+    """Read names of cases from standard input, simulate each, and print its CPU time in seconds and its findings."""
     examples = import_module("bench_examples")
     cases = {case.name: case for case in examples.CASES}
     print(*cases, sep="\t", flush=True)
@@ -43,8 +43,9 @@ def serve() -> None:
             ready = {name: (case.kernel(module), case.arrays(module))}
         kernel, arrays = ready[name]
         start = time.process_time()
-        kernel.simulate(*arrays, checks=checks, **case.keywords)
-        print(time.process_time() - start, flush=True)
+        result = kernel.simulate(*arrays, checks=checks, **case.keywords)
+        seconds = time.process_time() - start
+        print(seconds, *sorted(f"{each.severity} {each.rule}" for each in result.findings), sep="\t", flush=True)
 
 
 class Tree:
@@ -61,13 +62,16 @@ class Tree:
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(command, cwd=root, env=settings, text=True, stdin=pipe, stdout=pipe)
         self.cases = self._line().split("\t")
+        self.findings: list[str] = []
+        """Severity and rule of each finding of the last simulation."""
 
     def seconds(self, case: str, checks: str) -> float:
-        """Return the CPU time of one simulation of case `name`, in seconds."""
+        """Simulate `case`; return its CPU time in seconds."""
         assert self.process.stdin
         self.process.stdin.write(f"{case}\t{checks}\n")
         self.process.stdin.flush()
-        return float(self._line())
+        seconds, *self.findings = self._line().split("\t")
+        return float(seconds)
 
     def _line(self) -> str:
         assert self.process.stdout
@@ -104,7 +108,7 @@ def main() -> int:
     parser.add_argument("--only", nargs="*", default=[""])
     parser.add_argument("--most", type=float, default=1.05)
     options = parser.parse_args()
-    slow = 0
+    slow = different = 0
     with ExitStack() as stack:
         before, now = Tree(stack.enter_context(checked_out(options.commit))), Tree(ROOT)
         for tree in (before, now):
@@ -120,7 +124,10 @@ def main() -> int:
                 slow += ratio > options.most
                 mark = "   slower" if ratio > options.most else ""
                 print(f"{case:56} {checks:>6} {old:9.4f} {new:9.4f} {ratio:6.3f}{mark}", flush=True)
-    return int(slow > 0)
+                if before.findings != now.findings:
+                    different += 1
+                    print(f"    findings before: {before.findings}\n    findings now: {now.findings}", flush=True)
+    return int(slow + different > 0)
 
 
 if __name__ == "__main__":

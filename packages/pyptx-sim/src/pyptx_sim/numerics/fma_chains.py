@@ -2,11 +2,12 @@
 
 A dot product starts with s = +0 and computes s = fma(a[k], b[k], s) for k = 0, 1, …, rounded to nearest; a zero result
 is +0. The order of additions in BLAS depends on the CPU, the matrix size, and the position in the matrix. The AVX-512
-kernels of OpenBLAS 0.3.31 compute such chains. Its AVX2 kernels do so inside a float32 matrix; at the matrix edges,
-they add two chains, of even and of odd k. Rows and columns of zeros around the matrix (`framed`) make the edges
-irrelevant; zeros at every odd k (`spread`) make one of the two chains zero. At the first MMA of a type, tests choose
-between these methods. A BLAS without FMA is used if all products are exact. Otherwise NumPy computes one FMA per k for
-all dot products at once.
+kernels of OpenBLAS 0.3.31 compute such chains, except those for small matrices with a row-major a and k of at least 32
+(`turned` makes a column-major). Its AVX2 kernels do so inside a float32 matrix; at the matrix edges, they add two
+chains, of even and of odd k. Rows and columns of zeros around the matrix (`framed`) make the edges irrelevant; zeros at
+every odd k (`spread`) make one of the two chains zero. At the first MMA of a type, tests choose between these methods.
+A BLAS without FMA is used if all products are exact. Otherwise NumPy computes one FMA per k for all dot products at
+once.
 """
 
 from __future__ import annotations
@@ -94,6 +95,11 @@ def multiplied(a: Array, b: Array) -> Array:
     return np.asarray(np.matmul(a, b.swapaxes(-1, -2)))
 
 
+def turned(a: Array, b: Array) -> Array:
+    """Return the dot products computed by BLAS from a column-major a."""
+    return multiplied(np.ascontiguousarray(a.swapaxes(-1, -2)).swapaxes(-1, -2), b)
+
+
 def framed(a: Array, b: Array) -> Array:
     """Return the dot products computed by BLAS with zeros around the matrix; small matrices use `spread` instead."""
     rows, columns = a.shape[-2], b.shape[-2]
@@ -129,7 +135,7 @@ def fastest(dtype: str) -> Chain:
     """Return the fastest function of this module that computes the same bits as `one_by_one` on this machine."""
     with np.errstate(all="ignore"):
         edges, *others = _known(dtype)
-        for chain in (multiplied, framed, spread):
+        for chain in (multiplied, turned, framed, spread):
             if all(_agrees(chain, *each) for each in others):
                 return chain if _agrees(chain, *edges) else _guarded(chain)
     return one_by_one
@@ -165,8 +171,9 @@ def _known(dtype: str) -> list[tuple[Array, Array, Array]]:
         of_a, of_b = np.arange(m) % len(rows), np.arange(n) % len(columns)
         a, b = rows[of_a], columns[of_b]
         tests += [(a[:, :length], b[:, :length], chains[length - 1][of_a][:, of_b]) for length in _LENGTHS]
-    a, b, wanted = tests[-1]
-    return [*tests, (np.asfortranarray(a), b, wanted), (a, np.asfortranarray(b), wanted)]
+        *_, wanted = tests[-1]
+        tests += [(np.asfortranarray(a), b, wanted), (a, np.asfortranarray(b), wanted)]
+    return tests
 
 
 def _drawn(count: int, dtype: str, start: int) -> Array:
