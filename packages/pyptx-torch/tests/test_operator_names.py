@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 import textwrap
 import types
+from itertools import cycle
 
 import pytest
 import torch
@@ -16,6 +15,8 @@ from pyptx_torch import operators
 from pyptx_torch.errors import KernelMismatchError, OperatorNameError
 from pyptx_torch.fingerprints import fingerprint_of
 from pyptx_torch.literals import Literals
+
+from .forks import Forks
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
@@ -67,11 +68,7 @@ def make(activation, config=Config(1), bias=(0.0,)):
 HELPERS = "def times(value, factor):\n    return value * factor\n"
 
 
-def run(folder, source):
-    """Run a program in the folder of the module `factory`; return its output."""
-    (folder / "factory.py").write_text(FACTORY, encoding="ascii")
-    (folder / "helpers.py").write_text(HELPERS, encoding="ascii")
-    head = """
+HEAD = """
     import torch
     import pyptx_torch
     from factory import Adding, make, square, triple
@@ -82,17 +79,24 @@ def run(folder, source):
             def forward(self, x):
                 return kernel(x)
         torch.export.save(torch.export.export(Model(), (x,)), file)
-    """
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-B", "-c", textwrap.dedent(head) + textwrap.dedent(source)],
-        env={**os.environ, "PYPTX_CPU": "quiet", "PYPTX_CHECKS": "off"},
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+"""
+
+
+@pytest.fixture(scope="module")
+def processes():
+    """Two processes that fork: a program and the next one are forks of different processes."""
+    both = [Forks(PYPTX_CPU="quiet", PYPTX_CHECKS="off") for _ in range(2)]
+    yield cycle(both)
+    for each in both:
+        each.close()
+
+
+@pytest.fixture
+def run(tmp_path, processes):
+    """Return a function that runs a program in a folder with the module `factory` and returns its output."""
+    (tmp_path / "factory.py").write_text(FACTORY, encoding="ascii")
+    (tmp_path / "helpers.py").write_text(HELPERS, encoding="ascii")
+    return lambda source: next(processes).run(tmp_path, textwrap.dedent(HEAD) + textwrap.dedent(source))
 
 
 def digest(monkeypatch, expression="make(square)", *, file="factory.py", factory=FACTORY, helpers=HELPERS):
@@ -104,9 +108,8 @@ def digest(monkeypatch, expression="make(square)", *, file="factory.py", factory
     return fingerprint_of(eval(expression, vars(module))).digest  # noqa: S307 - our own text
 
 
-def test_a_program_calls_the_kernel_that_it_was_saved_with_in_whatever_order_kernels_are_made(tmp_path):
+def test_a_program_calls_the_kernel_that_it_was_saved_with_in_whatever_order_kernels_are_made(run):
     run(
-        tmp_path,
         """
     for kernel in (first := make(triple), second := make(square), third := make(triple, bias=(1.0,))):
         kernel(x)
@@ -116,7 +119,6 @@ def test_a_program_calls_the_kernel_that_it_was_saved_with_in_whatever_order_ker
     """,
     )
     loaded = run(
-        tmp_path,
         """
     kernels = [make(triple, bias=(1.0,)), make(square), make(triple)]
     for kernel in kernels:
@@ -166,9 +168,8 @@ def test_kernels_of_one_factory_have_names_of_their_own(monkeypatch):
     assert len({digest(monkeypatch, f"make({value})") for value in VALUES}) == len(VALUES)
 
 
-def test_a_name_that_may_be_another_kernels_is_an_error_only_where_a_program_leaves_the_process(tmp_path):
+def test_a_name_that_may_be_another_kernels_is_an_error_only_where_a_program_leaves_the_process(run):
     printed = run(
-        tmp_path,
         """
     twins = make(square), make(square)
     pyptx_torch.register(twins[0])
@@ -191,11 +192,11 @@ def test_a_name_that_may_be_another_kernels_is_an_error_only_where_a_program_lea
     for eager in (0.0, 1.0):
         print(torch.export.load(f"{eager}.pt2").module()(x)[32].item())
     """
-    assert run(tmp_path, loaded).split() == ["0.0", "1.0"]
+    assert run(loaded).split() == ["0.0", "1.0"]
 
 
 @pytest.mark.parametrize("strict", [True, False])
-def test_a_program_that_meets_another_kernel_of_its_name_is_an_error(tmp_path, strict):
+def test_a_program_that_meets_another_kernel_of_its_name_is_an_error(run, strict):
     saved = f"""
     kernel = make(square)
     kernel(x)
@@ -207,7 +208,7 @@ def test_a_program_that_meets_another_kernel_of_its_name_is_an_error(tmp_path, s
     torch.jit.save(torch.jit.trace(lambda x: kernel(x), (x,)), "act.pt")
     print(kernel(x)[30].item(), torch.compile(kernel, backend="aot_eager")(x)[30].item())
     """
-    assert run(tmp_path, saved) == "4.0 4.0"
+    assert run(saved) == "4.0 4.0"
     loaded = """
     pyptx_torch.register(make({}), name="act")
     for load in (lambda: torch.export.load("act.pt2").module(), lambda: torch.jit.load("act.pt")):
@@ -216,13 +217,13 @@ def test_a_program_that_meets_another_kernel_of_its_name_is_an_error(tmp_path, s
         except Exception as error:
             print(type(error).__name__, "saved with another kernel" in str(error))
     """
-    assert run(tmp_path, loaded.format("square")).splitlines() == ["4.0", "4.0"]
-    exported, traced = run(tmp_path, loaded.format("triple")).splitlines()
+    assert run(loaded.format("square")).splitlines() == ["4.0", "4.0"]
+    exported, traced = run(loaded.format("triple")).splitlines()
     assert exported == "KernelMismatchError True"
     assert traced.endswith("Error True")
 
 
-def test_a_program_without_a_fingerprint_names_the_operator_that_it_lacks_and_runs_under_that_name(tmp_path):
+def test_a_program_without_a_fingerprint_names_the_operator_that_it_lacks_and_runs_under_that_name(run):
     saved = """
     from pyptx_torch.literals import Literals
     spell = Literals.spell
@@ -234,7 +235,7 @@ def test_a_program_without_a_fingerprint_names_the_operator_that_it_lacks_and_ru
     torch.export.save(torch.export.export(Model(), (x,)), "old.pt2")
     torch.jit.save(torch.jit.trace(Model(), (x,)), "old.pt")
     """
-    run(tmp_path, saved)
+    run(saved)
     loaded = """
     import logging
     logging.disable(logging.CRITICAL)
@@ -249,8 +250,8 @@ def test_a_program_without_a_fingerprint_names_the_operator_that_it_lacks_and_ru
     except AttributeError as error:
         print(str(error).splitlines()[-1])
     """
-    assert run(tmp_path, loaded.format("name='fused_0123abcd'")).splitlines() == ["8.0", "8.0", "4.0"]
-    exported, traced, help = run(tmp_path, loaded.format("")).splitlines()
+    assert run(loaded.format("name='fused_0123abcd'")).splitlines() == ["8.0", "8.0", "4.0"]
+    exported, traced, help = run(loaded.format("")).splitlines()
     assert exported == "RuntimeError False"  # torch raised the error; only a warning names the operator
     assert traced == "RuntimeError True"
     assert "pyptx_torch.register(kernel, name='fused_0123abcd')" in help
@@ -322,9 +323,8 @@ def test_a_chosen_name_stands_for_the_kernel_in_other_versions_of_python():
     assert here.read(there) == {"BM": 1}
 
 
-def test_a_template_value_that_no_other_process_has_is_an_error_of_the_export(tmp_path):
+def test_a_template_value_that_no_other_process_has_is_an_error_of_the_export(run):
     printed = run(
-        tmp_path,
         """
     kernel, plus = make(square), lambda value: value + 1.0
     class Model(torch.nn.Module):
@@ -348,7 +348,7 @@ def test_a_template_value_that_no_other_process_has_is_an_error_of_the_export(tm
     except Exception as error:
         print("of another process" in str(error))
     """
-    assert run(tmp_path, loaded) == "True"
+    assert run(loaded) == "True"
 
 
 @pytest.mark.parametrize(
