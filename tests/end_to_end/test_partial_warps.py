@@ -58,6 +58,7 @@ mov.u32 %lane, %laneid;
 setp.lt.u32 %low, %lane, 16;
 mov.u32 %word, %tid.x;
 setp.lt.u32 %first, %word, 32;
+mad.wide.u32 %out, %word, 16, %out;
 cvta.shared.u64 %generic, smem;
 mov.b64 %descriptor, 0x0000400000000040;
 mov.b32 %columns, 0;
@@ -178,7 +179,7 @@ SAMPLES = samples(2)
 
 def found_in(sample: Sample, target: str, skipped: str) -> tuple[tuple[Finding, ...], int, dict[int, str]]:
     text, line, stores = sample.text(target, skipped)
-    return run(text, grid=1, block=128, args=[np.zeros(1, np.uint64)]).findings, line, stores
+    return run(text, grid=1, block=128, args=[np.zeros(256, np.uint64)]).findings, line, stores
 
 
 @pytest.mark.parametrize(("name", "sample", "target"), SAMPLES, ids=[name for name, _, _ in SAMPLES])

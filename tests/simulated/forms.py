@@ -101,14 +101,17 @@ def _declared(name: str) -> str | None:
     return register_type(name) or NAMES.get(name)
 
 
-def kernel_of(form: str, target: str, version: tuple[int, int]) -> str:
-    """Return a module whose entry `k` loads every register that `form` names, and executes the form."""
+def kernel_of(form: str, target: str, version: tuple[int, int], *, data: bool = True) -> str:
+    """Return a module whose entry `k` initializes the registers that `form` names, and executes the form.
+
+    Without `data`, only the registers that `form` uses as addresses are initialized.
+    """
     largest: dict[str, int] = {}
     for kind, number in _REGISTER.findall(form):
         largest[kind] = max(largest.get(kind, 0), int(number))
     declared = " ".join(f".reg .{kind} %{kind}_<{last + 1}>;" for kind, last in largest.items())
     names = dict.fromkeys(f"%{kind}_{number}" for kind, number in _REGISTER.findall(form))
-    loads = [_load(name, position, form) for position, name in enumerate(names)]
+    loads = [_load(name, at, form) for at, name in enumerate(names) if data or name in _ADDRESS.findall(form)]
     lists = LISTS if form.startswith(("call", "brx")) else ""
     return MODULE.format(
         version=version, target=target, declared=declared, lists=lists, stride=STRIDE, loads="\n".join(loads), form=form

@@ -1,6 +1,7 @@
 """The checker finds a race under every schedule if the axioms say that a program has one, otherwise under none.
 
-PYPTX_FUZZ is the number of pairs of programs; `nox -s fuzz` sets it.
+PYPTX_FUZZ is the number of pairs of programs; `nox -s fuzz` sets it. Without it, each program runs under a third of the
+schedules in each memory.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from .programs import Program
 
 COUNT = int(os.environ.get("PYPTX_FUZZ", "20"))
+STEP = 1 if "PYPTX_FUZZ" in os.environ else 3  # one of this many schedules is tested
 CHUNKS = 20  # number of test cases; case i tests the seeds i, i + 20, …, so that worker processes share the programs
 SCHEDULES = ((0, False), (0, True), (1, False), (2, False), (3, True), (4, False), (5, False), (6, True))
 
@@ -43,7 +45,12 @@ def test_a_race_is_found_under_every_schedule_or_under_none_as_the_axioms_say(ch
     for seed, right, wrong in pairs(chunk):
         assert {False} == set().union(*verdicts(right).values()), right.text
         allowed = verdicts(wrong)
-        for (at, delay_async), memory in ((each, memory) for memory in memories(wrong) for each in SCHEDULES):
+        runs = [
+            (*schedule, memory)
+            for turn, memory in enumerate(memories(wrong), chunk)
+            for schedule in SCHEDULES[turn % STEP :: STEP]
+        ]
+        for at, delay_async, memory in runs:
             run = executed(wrong, seed=at, delay_async=delay_async, memory=memory)
             where = f"twin {seed} in {memory} memory, schedule {at, delay_async}: {wrong.text}, of {right.text}"
             assert run.outcome in allowed, where
