@@ -69,7 +69,7 @@ def scaled(file: str) -> Case:
 
 
 def attention(file: str) -> Case:
-    return Case(file, lambda module: module.kernel_for(64), lambda _: [drawn(1, 256, 2, 64)] * 3)
+    return Case(file, lambda module: module.kernel_for(64), lambda _: [drawn(1, 200, 2, 64)] * 3)
 
 
 CASES = [
@@ -92,7 +92,7 @@ SCHEDULES: list[dict[str, Any]] = [
     {"seed": 3, "resident_blocks": 2},
     {"resident_blocks": 2},
 ]
-RUNS = share([(case, schedule) for case in CASES for schedule in SCHEDULES], 3)
+RUNS = share([(case, schedule) for case in CASES for schedule in SCHEDULES], 4)
 
 
 @cache

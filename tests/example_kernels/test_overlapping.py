@@ -33,8 +33,8 @@ def drawn(*shapes: tuple[int, ...], dtype: Any = ml_dtypes.bfloat16) -> list[Arr
 
 def of_gemm() -> Any:
     module = import_module("examples.hopper.gemm_highperf_hopper")
-    kernel = module.build_gemm(block_n=128, stages=2, blocks=4, overlaps=True)
-    return kernel, drawn((300, 72), (72, 136)), {}, module.reference
+    kernel = module.build_gemm(block_n=128, stages=2, blocks=2, overlaps=True)
+    return kernel, drawn((140, 72), (72, 136)), {}, module.reference
 
 
 def of_scaled() -> Any:
@@ -53,7 +53,7 @@ def of_groups() -> Any:
 def of_attention() -> Any:
     module = import_module("examples.hopper.flash_attention")
     kernel = module.variant(64, overlaps=True)
-    return kernel, drawn((1, 70, 2, 64), (1, 90, 1, 64), (1, 90, 1, 64)), {"causal": True}, module.reference
+    return kernel, drawn((1, 70, 1, 64), (1, 90, 1, 64), (1, 90, 1, 64)), {"causal": True}, module.reference
 
 
 def of_split_attention() -> Any:
@@ -70,8 +70,8 @@ def of_told() -> Any:
 def of_gradients() -> Any:
     module = import_module("examples.hopper.flash_attention_backward")
     inputs = [
-        *drawn((1, 70, 2, 64), *2 * ((1, 90, 1, 64),), (1, 70, 2, 64)),
-        *drawn((1, 2, 2, 2, 64), dtype=np.float32),
+        *drawn((1, 70, 1, 64), *2 * ((1, 90, 1, 64),), (1, 70, 1, 64)),
+        *drawn((1, 1, 2, 2, 64), dtype=np.float32),
     ]
     return module.flash_attention_backward_of(64, overlaps=True), inputs, {"causal": True}, module.BACKWARD[64]
 

@@ -12,7 +12,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from tools.sass_loops import loops
-from tools.shares import full
+from tools.shares import full, share
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ SCHEDULES: tuple[Mapping[str, Any], ...] = (
 )
 # M, N, K and build options: partial tiles of C, less than a tile, several tiles per CTA pair, several waves of tiles.
 RUNS = (
-    ((300, 264, 416), {"blocks": 2}),
+    ((300, 136, 288), {"blocks": 2}),
     ((1, 8, 32), {}),
     ((256, 256, 256), {}),
     ((520, 136, 1440), {"block_n": 128, "stages": 3, "blocks": 4, "band": 2}),
@@ -41,9 +41,9 @@ RUNS = (
 )
 CASES = [
     (name, *run, schedule)
-    for name in NAMES
+    for turn, name in enumerate(NAMES)
     for run in full(RUNS, default=RUNS[:1])
-    for schedule in full(SCHEDULES, default=SCHEDULES[1:2])
+    for schedule in share(SCHEDULES, len(SCHEDULES), turn + 1)
 ]
 EACH = pytest.mark.parametrize("name", NAMES)
 SIZES: Mapping[str, Mapping[str, int]] = {
