@@ -1,4 +1,7 @@
-"""Cooperative grids: all CTAs are resident; `%envreg1` and `%envreg2` hold the address of a workspace."""
+"""Cooperative grids: all CTAs are resident; `%envreg1` and `%envreg2` hold the address of a workspace.
+
+`PYPTX_KERNELS=all` runs the large grid under a second seed, too.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tools.shares import full
 
 from pyptx_sim import run
 from pyptx_sim.errors import KernelTrap, LaunchError
 
 from .ptx_text import execute, module, words
+
+pytestmark = pytest.mark.scaled
+
+SCHEDULES: list[dict[str, Any]] = [{}, {"delay_async": True}, {"seed": 1}, {"seed": 2}]
 
 # Grid barrier on the second word of the workspace: every CTA but CTA 0 adds 1, and CTA 0 adds 0x80000001 - CTAs,
 # so that bit 31 of the word flips when all CTAs have arrived.
@@ -55,7 +63,7 @@ def rounds(blocks: int, *, last_sync: bool = True, **options: Any) -> tuple[Any,
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize("schedule", [{}, {"seed": 1}, {"seed": 2}, {"delay_async": True}])
+@pytest.mark.parametrize("schedule", full(SCHEDULES, default=SCHEDULES[:3]))
 def test_blocks_wait_for_each_other(schedule: dict[str, Any]) -> None:
     """All 150 CTAs run together, more than in other grids: each thread reads words that other CTAs wrote."""
     blocks = 150

@@ -1,16 +1,23 @@
-"""The simulator reports endless loops within a few iterations, even loops that compute a sum, but no finite loop."""
+"""The simulator reports endless loops within a few iterations, even loops that compute a sum, but no finite loop.
+
+`PYPTX_KERNELS=all` runs each finite loop under every schedule; the default is one or two schedules for each.
+"""
 
 from __future__ import annotations
 
 import time
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
+from tools.shares import share
 
 from pyptx_sim.errors import Deadlock, StepLimitExceeded
 
 from .ptx_text import execute
+
+pytestmark = pytest.mark.scaled
 
 # Endless loops: the condition depends on %r1 (constant, 0 to 31); each iteration adds to %r9, %f1 and %rd9.
 BUSY = "add.u32 %r9, %r9, %r0; add.rn.f32 %f1, %f1, 0f3F800000; add.u64 %rd9, %rd9, 1;"
@@ -81,8 +88,7 @@ def test_a_loop_that_never_ends_is_found_soon(loop: str, schedule: dict[str, Any
         assert "change a register of the loop's condition" in str(finding.help)
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES)
-@pytest.mark.parametrize("loop", list(ENDING))
+@pytest.mark.parametrize(("loop", "schedule"), share(product(ENDING, SCHEDULES), 2))
 def test_a_long_loop_that_ends_is_not(loop: str, schedule: dict[str, Any]) -> None:
     assert [each for each in run(ENDING[loop], **schedule).findings if each.rule == "deadlock"] == []
 

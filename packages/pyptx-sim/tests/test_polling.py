@@ -1,12 +1,17 @@
-"""Polling loops: their detection, and the parking of spinning warp splits until memory changes."""
+"""Polling loops: their detection, and the parking of spinning warp splits until memory changes.
+
+`PYPTX_KERNELS=all` runs every relay and every deadlock with every seed; the default is half of the pairs.
+"""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from tools.shares import share
 
 from pyptx_ir.syntax import parse
 from pyptx_sim import run
@@ -20,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyptx_sim import Result
+
+pytestmark = pytest.mark.scaled
 
 each_seed = pytest.mark.parametrize("seed", [0, 1, 2])
 
@@ -149,7 +156,7 @@ mov.u32 %r6, 1; st.relaxed.gpu.global.v2.u32 [%rd4], {%r2, %r6};
 @each_seed
 @pytest.mark.parametrize("aggregate", [AGGREGATE, ""], ids=["look-back", "chained"])
 def test_a_scan_over_many_blocks_takes_few_steps(aggregate: str, seed: int) -> None:
-    blocks = 100 if seed else 300
+    blocks = 60 if seed else 300
     x = np.random.default_rng(1).integers(0, 1000, blocks, dtype=np.uint32)
     y, states = np.zeros(blocks, np.uint32), np.zeros((blocks, 2), np.uint32)
     result = run(SCAN.replace("AGGREGATE", aggregate), grid=blocks, block=32, args=[x, states, y], seed=seed)
@@ -200,8 +207,7 @@ RELAYS = {
 
 
 @pytest.mark.no_cover
-@each_seed
-@pytest.mark.parametrize("name", RELAYS)
+@pytest.mark.parametrize(("name", "seed"), share(product(RELAYS, (0, 1, 2)), 2))
 def test_blocks_that_wait_for_each_other_take_turns(name: str, seed: int) -> None:
     def steps() -> int:
         flags = np.zeros(2, np.uint32)
@@ -365,8 +371,7 @@ DEADLOCKS = {
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.parametrize("name", DEADLOCKS)
+@pytest.mark.parametrize(("seed", "name"), share(product((0, 1), DEADLOCKS), 2))
 def test_a_deadlock_by_flags_is_found_as_without_parking(name: str, seed: int) -> None:
     def found() -> Result:
         return execute(DEADLOCKS[name], np.zeros(96, np.uint32), grid=2, block=96, seed=seed, checks=["deadlock"])

@@ -1,7 +1,8 @@
 """A `.relaxed` arrive orders accesses only with a fence before it, a `.relaxed` wait only with a fence after it.
 
 A value goes from one thread to another through an mbarrier or the cluster barrier. Manual: "Release and Acquire
-Patterns", "mbarrier.arrive", "barrier.cluster".
+Patterns", "mbarrier.arrive", "barrier.cluster". `PYPTX_KERNELS=all` combines every arrival with every wait; the default
+is every third wait.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from tools.shares import share
 
 from .ptx_text import execute
 from .test_async_copy import each_schedule
@@ -18,7 +20,7 @@ from .test_async_copy import each_schedule
 if TYPE_CHECKING:
     from pyptx_sim import Finding
 
-pytestmark = pytest.mark.hopper
+pytestmark = [pytest.mark.scaled, pytest.mark.hopper]
 
 BEFORE = ".shared .align 16 .b8 box[1024];\n.shared .align 8 .b64 bar;\n.shared .align 8 .b64 back;"
 SYNC = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;"
@@ -92,7 +94,7 @@ WAITS = [*product(("acquire", "relaxed"), WIDTHS.values(), (None, *SCOPES))]
 def test_a_value_arrives_if_both_sides_order_it(sem: str, scope: str, fenced: str | None, blocks: int) -> None:
     """The axioms require that the scope of each side's operation or fence includes the other thread."""
     needed, found = blocks - 1, {}
-    for other, there, behind in WAITS:
+    for other, there, behind in share(WAITS, 3, turn=ARRIVALS.index((sem, scope, fenced)) + blocks):
         body = (SEND, fence(fenced, "%p0"), arrive(sem, scope), wait(other, there), fence(behind, "%p1"), RECEIVE)
         ordered = min(reach(sem, scope, fenced), reach(other, there, behind)) >= needed
         accused = "shared-race" in rules(*body, blocks=blocks)
