@@ -1,4 +1,7 @@
-"""Long files contain their bodies as text: verified in bounded memory, each error at its own line."""
+"""Long files contain their bodies as text: verified in bounded memory, each error at its own line.
+
+`PYPTX_KERNELS=all` puts each wrong line into both pieces; by default two wrong lines are in one file.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
+from tools.shares import full
 
 from pyptx_ir.plugins.rows import SugarRule
 from pyptx_transpile import Rewrite, transpile
@@ -20,10 +24,14 @@ if TYPE_CHECKING:
     from pyptx_transpile.plan import RewritePlan, Slot
     from pyptx_transpile.rows import Body
 
+pytestmark = pytest.mark.scaled
+
 HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n\n.visible .entry long()\n{\n\t.reg .b32 %r<9>;\n\n"
 LINES = MOST_LINES + 1_000
 WRONG = {"mul.lo.s32": 3_000, "shl.b32": LINES - 500}
 """Opcodes that this test's deliberately wrong rules rewrite, with their line numbers in the function body."""
+PRINTED = ["ptx.inst.sub.s32(r[1], r[1], 1)", "pass", "1 / 0", "nothing()", "add %r1 %r1", "ptx.inst.ret("]
+PAIRS = list(zip(PRINTED[::2], PRINTED[1::2], strict=True))
 MB = 100
 """Peak memory limit. Transpiling 660 kB of PTX takes 65 MB; 250 MB if CPython compiles the function as a whole."""
 STATUS = "print(open('/proc/self/status').read())"  # `ru_maxrss` would start at the peak memory of the parent
@@ -67,12 +75,10 @@ def rule(printed: Callable[[BodyPrinter, int], str]) -> SugarRule:
     return SugarRule("wrong", "…", "…", "…", find)
 
 
-@pytest.mark.parametrize(
-    "line", ["ptx.inst.sub.s32(r[1], r[1], 1)", "pass", "1 / 0", "nothing()", "add %r1 %r1", "ptx.inst.ret("]
-)
-def test_what_is_wrong_in_any_piece_is_rejected_there(line: str) -> None:
+@pytest.mark.parametrize(("first", "last"), full([(line, line) for line in PRINTED], default=PAIRS))
+def test_what_is_wrong_in_any_piece_is_rejected_there(first: str, last: str) -> None:
     source = long_text(LINES)
-    done = transpile(source, (rule(lambda _printer, _at: line),))
+    done = transpile(source, (rule(lambda _printer, at: first if at < LINES // 2 else last),))
     assert sorted(each.statement.split()[0] for each in done.rejected) == sorted(WRONG)
     assert done.applied["wrong"] == 0
     assert done.text == plain(source)
