@@ -38,7 +38,8 @@ def former(*kinds: str) -> frozenset[str]:
 def classes(folder: Path) -> Iterator[tuple[str, Path]]:
     """Yield the name of each class below a folder, with its file."""
     for file in sorted(folder.rglob("*.py")):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        source = file.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(source)) if "class " in source else ():
             if isinstance(node, ast.ClassDef):
                 yield node.name, file.relative_to(ROOT)
 

@@ -40,14 +40,19 @@ def pieces() -> Iterator[Piece]:
         check=True,
     )
     for name in listed.stdout.splitlines():
-        path = ROOT / name
-        if not path.is_file() or name.startswith("docs/instructions/"):  # generated pages, not written by hand
-            continue
-        source = path.read_text(encoding="utf-8")
-        if _GENERATED.search(source[:300]):
-            continue
-        found = in_module(source) if path.suffix == ".py" else in_page(source)
-        yield from (Piece(name, line, prose(text)) for line, text in found)
+        yield from pieces_of(name)
+
+
+def pieces_of(name: str) -> Iterator[Piece]:
+    """Yield the prose of a file; none if the file is generated or absent."""
+    path = ROOT / name
+    if not path.is_file() or name.startswith("docs/instructions/"):  # generated pages, not written by hand
+        return
+    source = path.read_text(encoding="utf-8")
+    if _GENERATED.search(source[:300]):
+        return
+    found = in_module(source) if path.suffix == ".py" else in_page(source)
+    yield from (Piece(name, line, prose(text)) for line, text in found)
 
 
 def prose(text: str) -> str:
@@ -71,7 +76,7 @@ def in_module(source: str) -> Iterator[tuple[int, str]]:
             yield node.lineno, "".join(parts)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in described:
             yield from [(node.lineno, node.value)] if _is_message(node.value) else ()
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+    for token in tokenize.generate_tokens(io.StringIO(source).readline) if "#" in source else ():
         if token.type == tokenize.COMMENT and not _DIRECTIVE.match(token.string):
             yield token.start[0], token.string.lstrip("# ")
 
