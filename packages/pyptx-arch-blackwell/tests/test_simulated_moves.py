@@ -1,15 +1,17 @@
 """tcgen05.ld and st access the manual's fragments, in every shape, packed and reduced.
 
-The manual draws the fragments; here the fragments are formulas of thread and register.
+The manual draws the fragments; here the fragments are formulas of thread and register. `PYPTX_KERNELS=all`
+runs every fragment under every schedule; the default is one schedule for each.
 """
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from tools.shares import full
+from tools.shares import full, share
 
 from .tensor_kernels import COLUMNS, LANES, Issue, outcome
 
@@ -24,7 +26,12 @@ SHAPES = ("32x32b", "16x64b", "16x128b", "16x256b", "16x32bx2")
 REGISTERS = {"16x128b": 2, "16x256b": 4}  # registers per repetition of a tcgen05.ld shape (others: 1)
 SPLIT = 160  # distance in columns of the two accesses of tcgen05.ld.16x32bx2
 THREAD = np.arange(LANES)
-SCHEDULES = full([{}, {"seed": 3}, {"delay_async": True}], default=[{"seed": 3}, {"delay_async": True}])
+SCHEDULES: list[dict[str, Any]] = [{}, {"seed": 3}, {"delay_async": True}]
+CASES = [
+    (shape, packed, options)
+    for turn, (shape, packed) in enumerate(product(SHAPES, (False, True)))
+    for options in share(SCHEDULES, len(SCHEDULES), turn)
+]
 
 
 def cells(shape: str, registers: int, *, packed: bool, upper: int) -> tuple[Array, Array]:
@@ -69,9 +76,7 @@ def each(first: int, count: int, store: str) -> str:
     return "\n".join(lines)
 
 
-@pytest.mark.parametrize("options", SCHEDULES, ids=str)
-@pytest.mark.parametrize("packed", [False, True])
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("shape", "packed", "options"), CASES, ids=str)
 def test_a_load_fills_registers_as_the_fragment_says(shape: str, options: dict[str, Any], *, packed: bool) -> None:
     rng = np.random.default_rng(7)
     memory = rng.integers(0, 1 << 32, (1, LANES, COLUMNS), np.uint32)
@@ -92,9 +97,7 @@ def test_a_load_fills_registers_as_the_fragment_says(shape: str, options: dict[s
     np.testing.assert_array_equal(results, np.concatenate(wanted))
 
 
-@pytest.mark.parametrize("options", SCHEDULES, ids=str)
-@pytest.mark.parametrize("packed", [False, True])
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("shape", "packed", "options"), CASES, ids=str)
 def test_a_store_fills_cells_as_the_fragment_says(shape: str, options: dict[str, Any], *, packed: bool) -> None:
     rng = np.random.default_rng(8)
     memory = rng.integers(0, 1 << 32, (1, LANES, COLUMNS), np.uint32)
