@@ -1,4 +1,4 @@
-"""Fixtures that run scripts in a new interpreter with acme_arch."""
+"""Fixtures that run scripts in an interpreter of their own with acme_arch."""
 
 from __future__ import annotations
 
@@ -7,15 +7,20 @@ import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import pytest
+
+from .forks import Forks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ACME = Path(__file__).parent / "acme_arch"
 
 
 class Run(Protocol):
-    """Runner of a script in a fresh interpreter with acme_arch; returns its standard output."""
+    """Runner of a script in an interpreter of its own with acme_arch; returns its standard output."""
 
     def __call__(self, script: str, **environment: str) -> str:
         """Run `script` with `environment` added to the variables; raise AssertionError with stderr if it fails."""
@@ -32,33 +37,31 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def forks(site: Path) -> Iterator[Forks]:
+    """Return a process that finds acme_arch on its path, without the variables of pyptx."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("PYPTX_")}
+    process = Forks({**clean, "PYTHONPATH": paths(site)})
+    yield process
+    process.close()
+
+
 @pytest.fixture
-def run(site: Path, tmp_path: Path) -> Run:
+def run(forks: Forks, site: Path, tmp_path: Path) -> Run:
     """Return a runner of scripts, which may import modules that a test writes to `tmp_path`."""
-    return runner(site, tmp_path)
+    return runner(forks, site, tmp_path)
 
 
 @pytest.fixture(scope="module")
-def run_once(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Return a runner shared by the tests of a file: an interpreter takes longer to start than most scripts to run."""
-    return runner(site, tmp_path_factory.mktemp("once"))
+def run_once(forks: Forks, site: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Return a runner shared by the tests of a file."""
+    return runner(forks, site, tmp_path_factory.mktemp("once"))
 
 
-def runner(site: Path, tmp_path: Path) -> Run:
+def paths(*folders: Path) -> str:
+    return os.pathsep.join(filter(None, [*map(str, folders), os.environ.get("PYTHONPATH", "")]))
+
+
+def runner(forks: Forks, site: Path, folder: Path) -> Run:
     """Return a runner of scripts in a folder, from which they may import."""
-
-    def call(script: str, **environment: str) -> str:
-        path = os.pathsep.join(filter(None, [str(tmp_path), str(site), os.environ.get("PYTHONPATH", "")]))
-        clean = {name: value for name, value in os.environ.items() if not name.startswith("PYPTX_")}
-        (tmp_path / "case.py").write_text(script, encoding="utf-8")
-        done = subprocess.run(
-            [sys.executable, str(tmp_path / "case.py")],
-            capture_output=True,
-            text=True,
-            check=False,
-            env={**clean, "PYTHONPATH": path, **environment},
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    return call
+    return lambda script, **environment: forks.run(folder, script, {"PYTHONPATH": paths(folder, site), **environment})

@@ -1,7 +1,7 @@
 """A third-party plugin, installed as a user would install it: correct use, and errors.
 
 `acme_arch` is a separate distribution. If it is installed (nox installs it), the tests use it; otherwise they build and
-install it into a temporary folder. Every case runs in a fresh interpreter.
+install it into a temporary folder. Every case runs in a fork of a process that has imported the modules of pyptx.
 """
 
 from __future__ import annotations
