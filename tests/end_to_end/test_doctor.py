@@ -6,12 +6,13 @@ import importlib.util
 import json
 import os
 import re
-import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.plugin_contract.forks import Forks
 
 from pyptx_ir.commands import main
 from pyptx_ir.doctor import installation
@@ -21,7 +22,7 @@ from pyptx_ir.plugins.rows import Diagnosis
 from pyptx_ir.toolchain import jitlink
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 # Exit status of `pyptx doctor`, and the JSON object of each line of its report, by the subject of the line.
 Report = tuple[int, dict[str, dict[str, Any]]]
@@ -30,27 +31,54 @@ NULL_DRIVER = Path(__file__).resolve().parents[2] / "packages" / "pyptx-launch" 
 QUICK = ("jax", "torch")  # plugins that the tests disable, because importing their frameworks takes seconds
 
 
-def report(
-    tmp_path: Path, environment: Mapping[str, str], *, before: str = "", leave_out: tuple[str, ...] = QUICK
-) -> Report:
-    """Run `pyptx doctor` in its own process; return its exit status, and each line of the report by its subject."""
-    program = (
-        f"import sys; {before or 'pass'}\n"
-        "from pyptx_ir.plugins import discovery, manager\n"
-        "found = discovery.discover()\n"
-        f"manager.manager()._discover = lambda: [one for one in found if one.name not in {leave_out!r}]\n"
-        "from pyptx_ir.commands import main; sys.exit(main(['doctor', '--json']))"
-    )
-    settings = {**os.environ, "PYPTX_LIBCUDA": str(tmp_path / "no-driver.so"), **environment}
-    done = subprocess.run([sys.executable, "-c", program], env=settings, capture_output=True, text=True, check=False)
-    assert not done.stderr
-    return done.returncode, {row["subject"]: row for row in json.loads(done.stdout)}
+PROGRAM = """
+import os, sys
+sys.path[:0] = {path!r}
+{before}
+from pyptx_ir.plugins import discovery, manager
+found = discovery.discover()
+manager.manager()._discover = lambda: [one for one in found if one.name not in {leave_out!r}]
+from pyptx_ir.commands import main
+status = main(["doctor", "--json"])
+assert not os.fstat(2).st_size  # nothing was written to stderr
+print(status)
+"""
 
 
 @pytest.fixture(scope="module")
-def as_it_is(tmp_path_factory: pytest.TempPathFactory) -> Report:
+def forks() -> Iterator[Forks]:
+    """Return a process that has imported pyptx."""
+    process = Forks(os.environ)
+    yield process
+    process.close()
+
+
+@pytest.fixture
+def report(forks: Forks, tmp_path: Path) -> Callable[..., Report]:
+    """Return `reported` for the folder of a test."""
+    return partial(reported, forks, tmp_path)
+
+
+def reported(
+    forks: Forks,
+    folder: Path,
+    environment: Mapping[str, str],
+    *,
+    before: str = "",
+    leave_out: tuple[str, ...] = QUICK,
+) -> Report:
+    """Run `pyptx doctor` in its own process; return its exit status, and each line of the report by its subject."""
+    path = list(filter(None, environment.get("PYTHONPATH", "").split(os.pathsep)))
+    program = PROGRAM.format(path=path, before=before, leave_out=leave_out)
+    printed = forks.run(folder, program, {"PYPTX_LIBCUDA": str(folder / "no-driver.so"), **environment})
+    lines, _, status = printed.rstrip().rpartition("\n")
+    return int(status), {row["subject"]: row for row in json.loads(lines)}
+
+
+@pytest.fixture(scope="module")
+def as_it_is(forks: Forks, tmp_path_factory: pytest.TempPathFactory) -> Report:
     """Return the report of one run in the unchanged environment, but without a CUDA driver."""
-    return report(tmp_path_factory.mktemp("as_it_is"), {})
+    return reported(forks, tmp_path_factory.mktemp("as_it_is"), {})
 
 
 def plugin(folder: Path, name: str, body: str) -> dict[str, str]:
@@ -86,8 +114,8 @@ def test_tools_are_told_with_the_newest_ptx_that_they_read(as_it_is: Report) -> 
 
 @pytest.mark.torch
 @pytest.mark.jax
-def test_frameworks_say_whether_they_see_a_gpu(tmp_path: Path) -> None:
-    _, lines = report(tmp_path, {"JAX_PLATFORMS": "cpu", "CUDA_VISIBLE_DEVICES": ""}, leave_out=())
+def test_frameworks_say_whether_they_see_a_gpu(report: Callable[..., Report]) -> None:
+    _, lines = report({"JAX_PLATFORMS": "cpu", "CUDA_VISIBLE_DEVICES": ""}, leave_out=())
     for name in QUICK:
         assert lines[name]["state"] == "ok"
         assert "found no GPU" in lines[name]["found"]
@@ -104,7 +132,7 @@ def test_without_a_driver_it_is_missing_and_nothing_is_broken(as_it_is: Report) 
     ("capability", "said"),
     [(90, "sm_90, 132 SMs, 80 GiB; runs kernels of the default arch, sm_90a"), (80, "does not run the")],
 )
-def test_devices_are_told_with_what_they_run(tmp_path: Path, capability: int, said: str) -> None:
+def test_devices_are_told_with_what_they_run(report: Callable[..., Report], capability: int, said: str) -> None:
     spec = importlib.util.spec_from_file_location("null_driver", NULL_DRIVER)
     assert spec is not None
     assert spec.loader is not None
@@ -112,7 +140,7 @@ def test_devices_are_told_with_what_they_run(tmp_path: Path, capability: int, sa
     spec.loader.exec_module(module)
     library = str(module.build())
     before = f"import ctypes; ctypes.CDLL({library!r}).null_driver_set(b'capability', {capability})"
-    status, lines = report(tmp_path, {"PYPTX_LIBCUDA": library}, before=before)
+    status, lines = report({"PYPTX_LIBCUDA": library}, before=before)
     assert status == 0
     assert lines["driver"]["found"] == "CUDA 13.0, 2 devices"
     assert said in lines["device 1"]["found"]
@@ -139,31 +167,31 @@ def test_devices_are_told_with_what_they_run(tmp_path: Path, capability: int, sa
     ids=["import", "version", "hook", "check", "clash"],
 )
 def test_a_broken_plugin_is_named_and_the_rest_is_told_all_the_same(
-    tmp_path: Path, body: str, subject: str, said: str
+    report: Callable[..., Report], tmp_path: Path, body: str, subject: str, said: str
 ) -> None:
-    status, lines = report(tmp_path, plugin(tmp_path / "site", "sick", body))
+    status, lines = report(plugin(tmp_path / "site", "sick", body))
     assert (status, lines[subject]["state"]) == (1, "broken")
     assert said in lines[subject]["found"]
     assert lines[subject]["help"]
     assert {"python", "cubin cache", "driver"} <= set(lines)
 
 
-def test_a_plugin_adds_lines(tmp_path: Path) -> None:
+def test_a_plugin_adds_lines(report: Callable[..., Report], tmp_path: Path) -> None:
     body = (
         VERSION + "def pyptx_doctor_checks(): return [DoctorCheck('acme', lambda: [Diagnosis('acme', 'ok', 'fine')])]"
     )
-    status, lines = report(tmp_path, plugin(tmp_path / "site", "healthy", body))
+    status, lines = report(plugin(tmp_path / "site", "healthy", body))
     assert (status, lines["acme"]["found"]) == (0, "fine")
 
 
-def test_versions_that_do_not_go_together_are_broken(tmp_path: Path) -> None:
+def test_versions_that_do_not_go_together_are_broken(report: Callable[..., Report], tmp_path: Path) -> None:
     for name, version in (("pyptx_sim", "0.9.0"), ("pyptx_ir", "0.9.1")):
         folder = tmp_path / f"{name}-{version}.dist-info"
         folder.mkdir()
         (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n", encoding="utf-8")
     record = {"url": tmp_path.as_uri(), "dir_info": {"editable": True}}
     (tmp_path / "pyptx_ir-0.9.1.dist-info" / "direct_url.json").write_text(json.dumps(record), encoding="utf-8")
-    status, lines = report(tmp_path, {"PYTHONPATH": str(tmp_path)})
+    status, lines = report({"PYTHONPATH": str(tmp_path)})
     assert (status, lines["pyptx"]["state"]) == (1, "broken")
     origins = lines["pyptx"]["found"].splitlines()
     assert f"pyptx-ir 0.9.1: from {tmp_path}, editable" in origins
@@ -174,14 +202,14 @@ def test_versions_that_do_not_go_together_are_broken(tmp_path: Path) -> None:
     assert re.search(r"pip install .*\[sim\b.*\]", command)
 
 
-def test_a_cache_that_cannot_be_written_is_a_warning(tmp_path: Path) -> None:
+def test_a_cache_that_cannot_be_written_is_a_warning(report: Callable[..., Report], tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    status, lines = report(tmp_path, {"PYPTX_CACHE_DIR": str(tmp_path / "file" / "cache")})
+    status, lines = report({"PYPTX_CACHE_DIR": str(tmp_path / "file" / "cache")})
     assert (status, lines["cubin cache"]["state"]) == (0, "warning")
     assert "is not writable" in lines["cubin cache"]["found"]
     assert "PYPTX_CACHE_DIR" in lines["cubin cache"]["help"]
     fresh = tmp_path / "not" / "yet"
-    _, lines = report(tmp_path, {"PYPTX_CACHE_DIR": str(fresh)})
+    _, lines = report({"PYPTX_CACHE_DIR": str(fresh)})
     assert lines["cubin cache"]["state"] == "ok"
 
 
@@ -211,11 +239,11 @@ def test_missing_tools_are_told_with_what_they_are_for(capsys: pytest.CaptureFix
 
 
 @pytest.mark.parametrize("script", ["", "#!/bin/sh\necho hello\n"])
-def test_a_tool_that_does_not_work_is_broken(tmp_path: Path, script: str) -> None:
+def test_a_tool_that_does_not_work_is_broken(report: Callable[..., Report], tmp_path: Path, script: str) -> None:
     path = tmp_path / "ptxas"
     path.write_text(script, encoding="utf-8")
     path.chmod(0o755)
-    status, lines = report(tmp_path, {"PYPTX_PTXAS": str(path)})
+    status, lines = report({"PYPTX_PTXAS": str(path)})
     assert (status, lines["ptxas"]["state"]) == (1, "broken")
 
 
