@@ -1,11 +1,16 @@
-"""Gradients: a plain kernel raises an error; `differentiable_kernel` uses its backward kernel."""
+"""Gradients: a plain kernel raises an error; `differentiable_kernel` uses its backward kernel.
+
+`PYPTX_KERNELS=all` runs every pair of backend and `dynamic`; the default is two pairs.
+"""
 
 from __future__ import annotations
 
 import inspect
+import itertools
 
 import pytest
 import torch
+from tools.shares import share
 from torch._dynamo.testing import CompileCounterWithBackend
 
 from pyptx_dsl import ptx
@@ -19,6 +24,7 @@ from pyptx_torch import differentiable, errors, gradients
 from .kernels import LANES, build_product, double, index, load, parameter, scale_, store, sum_and_difference
 
 pytestmark = [
+    pytest.mark.scaled,
     pytest.mark.torch,
     pytest.mark.filterwarnings("ignore::DeprecationWarning:torch"),
 ]
@@ -238,8 +244,7 @@ def line_gradient(gradient, *, slope, factor):
     return line(gradient, slope=slope, factor=factor)
 
 
-@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
-@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize(("backend", "dynamic"), share(itertools.product(["eager", "aot_eager"], [None, True]), 3))
 def test_numbers_of_a_compiled_differentiable_kernel_may_change_from_call_to_call(backend, dynamic):
     torch._dynamo.reset()
     counter = CompileCounterWithBackend(backend)
