@@ -23,11 +23,7 @@ from pyptx_torch import differentiable, errors, gradients
 
 from .kernels import LANES, build_product, double, index, load, parameter, scale_, store, sum_and_difference
 
-pytestmark = [
-    pytest.mark.scaled,
-    pytest.mark.torch,
-    pytest.mark.filterwarnings("ignore::DeprecationWarning:torch"),
-]
+pytestmark = [pytest.mark.scaled, pytest.mark.torch, pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")]
 
 product_kernel, product_gradients = build_product()
 product = differentiable_kernel(product_kernel, product_gradients, save_for_backward=[0, 1])
