@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.plugin_contract.forks import Forks
+from tests.plugin_contract.conftest import IMPORTS
+from tools.forks import Forks
 
 from pyptx_ir.commands import main
 from pyptx_ir.doctor import installation
@@ -48,7 +49,7 @@ print(status)
 @pytest.fixture(scope="module")
 def forks() -> Iterator[Forks]:
     """Return a process that has imported pyptx."""
-    process = Forks(os.environ)
+    process = Forks(IMPORTS, os.environ)
     yield process
     process.close()
 

@@ -10,13 +10,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import pytest
-
-from .forks import Forks
+from tools.forks import Forks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ACME = Path(__file__).parent / "acme_arch"
+# Imports query no plugin: each script discovers plugins itself.
+IMPORTS = """
+import importlib, pkgutil, sys
+import numpy
+
+for name in ("pyptx", "pyptx_ir", "pyptx_dsl", "pyptx_sim", "pyptx_arch_hopper", "pyptx_arch_blackwell"):
+    root = importlib.import_module(name)
+    for part in pkgutil.walk_packages(root.__path__, f"{name}."):
+        if not part.name.endswith("__main__"):
+            importlib.import_module(part.name)
+assert sys.modules["pyptx_ir.plugins.manager"].manager.cache_info().misses == 0
+"""
 
 
 class Run(Protocol):
@@ -41,7 +52,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def forks(site: Path) -> Iterator[Forks]:
     """Return a process that finds acme_arch on its path, without the variables of pyptx."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("PYPTX_")}
-    process = Forks({**clean, "PYTHONPATH": paths(site)})
+    process = Forks(IMPORTS, {**clean, "PYTHONPATH": paths(site)})
     yield process
     process.close()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import textwrap
 import types
@@ -9,14 +10,13 @@ from itertools import cycle
 
 import pytest
 import torch
+from tools.forks import Forks
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from pyptx_torch import operators
 from pyptx_torch.errors import KernelMismatchError, OperatorNameError
 from pyptx_torch.fingerprints import fingerprint_of
 from pyptx_torch.literals import Literals
-
-from .forks import Forks
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
@@ -65,6 +65,17 @@ def make(activation, config=Config(1), bias=(0.0,)):
         ptx.ret()
     return fused
 """
+IMPORTS = """
+import torch
+import pyptx_sim, pyptx_torch
+
+# Load what the programs use; it is not loaded by the imports above.
+pyptx_sim.run(".version 8.0\\n.target sm_90\\n.address_size 64\\n.visible .entry k()\\n{\\nret;\\n}", grid=1, block=32)
+x, model = torch.ones(32), torch.nn.ReLU()
+for strict in (True, False):
+    torch.export.export(model, (x,), strict=strict)
+torch.compile(model, backend="aot_eager")(x)
+"""
 HELPERS = "def times(value, factor):\n    return value * factor\n"
 
 
@@ -85,7 +96,8 @@ HEAD = """
 @pytest.fixture(scope="module")
 def processes():
     """Two processes that fork: a program and the next one are forks of different processes."""
-    both = [Forks(PYPTX_CPU="quiet", PYPTX_CHECKS="off") for _ in range(2)]
+    environment = {**os.environ, "PYPTX_CPU": "quiet", "PYPTX_CHECKS": "off"}
+    both = [Forks(IMPORTS, environment, "-W", "ignore", "-B") for _ in range(2)]
     yield cycle(both)
     for each in both:
         each.close()
@@ -96,7 +108,7 @@ def run(tmp_path, processes):
     """Return a function that runs a program in a folder with the module `factory` and returns its output."""
     (tmp_path / "factory.py").write_text(FACTORY, encoding="ascii")
     (tmp_path / "helpers.py").write_text(HELPERS, encoding="ascii")
-    return lambda source: next(processes).run(tmp_path, textwrap.dedent(HEAD) + textwrap.dedent(source))
+    return lambda source: next(processes).run(tmp_path, textwrap.dedent(HEAD) + textwrap.dedent(source)).strip()
 
 
 def digest(monkeypatch, expression="make(square)", *, file="factory.py", factory=FACTORY, helpers=HELPERS):
