@@ -36,7 +36,8 @@ pytestmark = pytest.mark.scaled
 TARGETS = ("sm_80", "sm_90a", "sm_100a", "sm_103a", "sm_107a")
 REGISTER = re.compile(r"%([a-z]\w*?)_(\d+)\b")
 ROWS = [row for row in manager().instructions() if re.search(r"aligned|^bar\.(?!warp)", row.syntax)]
-BARRIERS = {"barrier-divergence", "barrier-phase", "deadlock"}  # rules that find partial warps at CTA barriers
+# Rules that find partial warps at CTA barriers; the last one at arrivals without a wait.
+BARRIERS = {"barrier-divergence", "barrier-phase", "deadlock", "membermask-mismatch"}
 # By instruction family: PTX after which the results of asynchronous instructions are valid.
 WAITS = {
     "wgmma": "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;",

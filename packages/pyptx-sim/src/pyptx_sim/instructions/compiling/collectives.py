@@ -70,12 +70,14 @@ def collective(operands: Operands, step: Action, *, reports: bool = True) -> Act
 def collective_end(operands: Operands, end: Terminator) -> Terminator:
     """Return a terminator that reports the missing lanes of an `.aligned` instruction before `end`.
 
-    In an unchecked run, or if the lanes of a warp do not wait for each other at the instruction, return `end` itself. A
-    cluster barrier waits for non-exited threads only: exited lanes are not missing. Manual: "barrier.cluster".
+    `bar` is aligned without `.aligned`. In an unchecked run, or if the lanes of a warp do not wait for each other at
+    the instruction, return `end` itself. A barrier waits for non-exited threads only: exited lanes are not missing.
+    Manual: "bar", "barrier.cluster".
     """
-    if not (operands.checked and operands.word("aligned") and is_gate(operands.opcode)):
+    barrier = operands.opcode[0] in {"bar", "barrier"}
+    aligned = operands.word("aligned") or operands.opcode[0] == "bar"
+    if not (operands.checked and aligned and is_gate(operands.opcode)):
         return end
-    barrier = operands.opcode[0] == "barrier"
 
     def run(wave: Wave, group: Group) -> int | None:
         found = _partial(wave, group.lanes)

@@ -84,6 +84,10 @@ def _order() -> Iterator[InstructionSemantics]:
         InstructionSemantics(opcode=opcode, effect="order", end=barriers.compile_barrier, converges="")
         for opcode in ("bar", "barrier")
     ]
+    # Lanes of a warp that wait meet at the barrier. `bar.arrive` is aligned, `barrier.arrive` only with `.aligned`.
+    for name, converges in (("bar", "warp"), ("barrier", None)):
+        for opcode in (f"{name}.arrive", f"{name}.cta.arrive"):
+            yield InstructionSemantics(opcode=opcode, effect="order", end=barriers.compile_barrier, converges=converges)
     yield InstructionSemantics(
         opcode="bar.warp", effect="order", compile=barriers.compile_warp_sync, converges="lanes", synchronizes_warp=True
     )
