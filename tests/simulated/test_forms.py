@@ -39,7 +39,7 @@ STEPS = 3000
 RUNS = full(400, default=60)
 ROOT = Path(__file__).parents[2]
 
-HALO = "im2col::w with a halo"  # the manual shows the halo of im2col::w only in figures
+HALO = ".im2col::w and a halo"  # the manual shows the halo of im2col::w only in figures
 TARGETS = ("sm_107a", "sm_100a", "sm_90a", "sm_110a", "sm_103a", "sm_120a")
 FOUR_FLOATS = "`add`, `sub`, `mul`, `fma` of `.e4m3x4` and `.e5m2x4`"
 # By target: rows of `NOT_SIMULATED` that match no instruction of the target; other targets' rows are not compared.
