@@ -40,7 +40,7 @@ WRAPPERS = sorted({each.opcode for name in ptx.__all__ if isinstance(each := get
 # Minimum share of the compilers' instruction forms that become calls. The other forms order their modifiers differently
 # from the manual, or have no function.
 LEAST = 0.9
-# Register types that a trace declares under another type's name.
+# Register types for which a trace declares registers of another type.
 HELD = {"b8": "e2m1x2"}
 
 

@@ -164,7 +164,7 @@ def test_a_record_whose_operands_are_not_its_open_scalars_is_refused(operands: o
     damaged = (
         sound | {"operands": operands} if operands is not None else {k: sound[k] for k in sound if k != "operands"}
     )
-    with pytest.raises(BundleError, match="do not match the kernel's scalars"):
+    with pytest.raises(BundleError, match="other operands than the kernel's scalars"):
         Records(1).read(json.dumps(damaged))
 
 

@@ -103,7 +103,7 @@ def check_operands(special: Specialization, plain: object) -> tuple[Operand, ...
     left = {row.name for row in special.parameters if row.kind == "scalar" and row.value is None}
     if left != set(named) or any(operand.dtype not in _TYPES for operand in operands):
         raise BundleError(
-            f"the record of {special.entry}: its operands do not match the kernel's scalars without a value",
+            f"the program's record of {special.entry} lists other operands than the kernel's scalars without a value",
             help="export the program again",
         )
     return operands

@@ -146,7 +146,7 @@ def short_shapes() -> Iterator[str]:
 
 
 def random_shapes(count: int, seed: int, apart: tuple[str, ...] = APART) -> Iterator[str]:
-    """Yield programs of random operations of two or three threads, with separators from `apart`."""
+    """Yield programs of two or three threads with random operations; `apart`: separators of threads (`||`, …)."""
     draw = random.Random(seed)
     operations = [
         *(f"{name} {where}" for name in ("ld", "st") for where in "xf"),

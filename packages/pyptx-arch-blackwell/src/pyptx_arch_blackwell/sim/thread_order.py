@@ -149,7 +149,7 @@ class LastUses:
         self._parts: NDArray[np.int32] = self._whole[:, None]
 
     def _of_width(self, size: int) -> NDArray[np.int32]:
-        """Return the number of the last operation on each part of each memory block; a part has `size` bytes."""
+        """Return, per part of `size` bytes of the memory, the number of the last operation that accessed the part."""
         missing = _WIDEST // size // self._parts.shape[1]
         if missing > 1:
             self._parts = self._parts.repeat(missing, axis=1)

@@ -168,7 +168,7 @@ class OffsetSlot:
         return asked
 
     def _holds(self, term: Term) -> bool:
-        """Return whether an operand is an offset whose wider registers equal its narrow one at this OffsetSlot."""
+        """Return whether an operand is an offset whose 64-bit registers are up to date where this slot is emitted."""
         return term.slot is not None and not (term.slot.stale and term.slot.labels != self.labels)
 
     def _staging(self, form: OffsetForm, before: list[OperandRegister | None], bits: int) -> Handle:

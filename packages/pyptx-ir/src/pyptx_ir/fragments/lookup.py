@@ -1,4 +1,4 @@
-"""Look up fragment layouts by instruction name, and matrix moves by modifiers."""
+"""Look up the fragment layouts of MMAs by instruction name, those of `ldmatrix` and `stmatrix` by modifiers."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class Descriptor:
         return self.map.rank
 
     def unit(self, corner: tuple[int, ...]) -> int:
-        """Return how many contiguous bytes a copy from `corner` moves at once: 16 if rows permit, else one element."""
+        """Return how many bytes a copy from `corner` moves at once: 16 if rows are aligned to that, else an element."""
         if self.packing is not None and self.packing.padded:
             return _WORD
         return _CHUNK if self._chunked and corner[0] * self.itemsize % _CHUNK == 0 else self.itemsize

@@ -323,9 +323,9 @@ class CrossOrdering:
         times: NDArray[Any],
         further: Columns | None = None,
     ) -> NDArray[np.bool_]:
-        """Return, per vector clock in `rows`, whether it contains accesses of lanes of a warp, at a time.
+        """Return, per vector clock in `rows`, whether accesses of lanes of a warp at a time happen before it.
 
-        The accesses may be in the usual columns or in `further` ones.
+        They do if the clock's component for the warp, or its component in the columns `further`, is not below the time.
         """
         held = self._clocks.orders(rows, warps, lanes, times)
         if further is not None:

@@ -27,7 +27,7 @@ def check_overlap(view: RunView, work: AsyncOperations, report: Report) -> None:
 
 
 def _first_rivals(touch: AsyncAccess, sources: list[AsyncAccess]) -> tuple[int, int] | None:
-    """Return two accesses of different operations to one destination, from different sources; None without any."""
+    """Return two writes of different operations to one offset, copied from different offsets; None without any."""
     offsets = touch.offsets
     if rises(offsets) or rises(np.sort(offsets)):  # all offsets are distinct; this test is faster than `argsort`
         return None

@@ -84,7 +84,7 @@ def _order() -> Iterator[InstructionSemantics]:
         InstructionSemantics(opcode=opcode, effect="order", end=barriers.compile_barrier, converges="")
         for opcode in ("bar", "barrier")
     ]
-    # Lanes of a warp that wait meet at the barrier. `bar.arrive` is aligned, `barrier.arrive` only with `.aligned`.
+    # Waiting lanes need no gate: the barrier gathers them. `bar.arrive` is aligned, `barrier.arrive` with `.aligned`.
     for name, converges in (("bar", "warp"), ("barrier", None)):
         for opcode in (f"{name}.arrive", f"{name}.cta.arrive"):
             yield InstructionSemantics(opcode=opcode, effect="order", end=barriers.compile_barrier, converges=converges)

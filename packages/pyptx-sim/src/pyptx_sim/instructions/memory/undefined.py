@@ -103,7 +103,7 @@ def leave_bits(
     if memory.space == "global":
         shown = dirty & wave.machine.memories["global"].buffers.shown(offsets)
         whole: Mask = np.logical_and.reduce([each == ~each.dtype.type(0) for each in flat])
-        told = shown & whole if origin.padding else shown  # undefined padding near defined bytes is not reported
+        told = shown & whole if origin.padding else shown  # no finding if the stored element also has defined bytes
         _report_shown(wave, lanes, registers, (positions[told], columns[told]))
         dirty &= ~shown
     if dirty.any():
