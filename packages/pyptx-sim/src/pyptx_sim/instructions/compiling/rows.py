@@ -22,7 +22,7 @@ from pyptx_sim.instructions.textures import fetches, queries, surfaces
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from pyptx_sim.extension import Effect
+    from pyptx_sim.extension import Converges, Effect
     from pyptx_sim.instructions.compiling.operands import Operands
     from pyptx_sim.machine.scheduling.code import Action
 
@@ -80,14 +80,10 @@ def _textures() -> Iterator[InstructionSemantics]:
 
 
 def _order() -> Iterator[InstructionSemantics]:
-    yield from [
-        InstructionSemantics(opcode=opcode, effect="order", end=barriers.compile_barrier, converges="")
-        for opcode in ("bar", "barrier")
-    ]
     # Waiting lanes need no gate: the barrier gathers them. `bar.arrive` is aligned, `barrier.arrive` with `.aligned`.
-    for name, converges in (("bar", "warp"), ("barrier", None)):
-        for opcode in (f"{name}.arrive", f"{name}.cta.arrive"):
-            yield InstructionSemantics(opcode=opcode, effect="order", end=barriers.compile_barrier, converges=converges)
+    gates: dict[str, Converges | None] = {"bar": "", "barrier": "", "bar.arrive": "warp", "bar.cta.arrive": "warp"}
+    for opcode, converges in (gates | {"barrier.arrive": None, "barrier.cta.arrive": None}).items():
+        yield InstructionSemantics(opcode=opcode, effect="order", end=barriers.compile_barrier, converges=converges)
     yield InstructionSemantics(
         opcode="bar.warp", effect="order", compile=barriers.compile_warp_sync, converges="lanes", synchronizes_warp=True
     )
