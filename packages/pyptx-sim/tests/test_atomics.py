@@ -287,3 +287,31 @@ def test_threads_that_update_one_word_again_and_again_are_followed_once() -> Non
     assert execute(body, out, grid=2, block=64).findings == ()
     assert out[0] == 63
     assert out[2:].view(np.float64)[0] == 128
+
+
+@pytest.mark.parametrize("threads", [32, 64, 256])
+@pytest.mark.parametrize(
+    "update", ["atom.relaxed.gpu.global.add.u32 %r8, [%rd0], 1;", "red.gpu.global.add.u32 [%rd0], 1;"]
+)
+@pytest.mark.parametrize("wait", [True, False])
+def test_who_reads_the_last_of_many_updates_may_read_the_word_in_any_way(
+    threads: int, update: str, *, wait: bool
+) -> None:
+    """Each update reads the one before it, so the last one is after all ("Observation Order"); no read, no order.
+
+    The store of a byte is strong, too: then the checker compares the sizes and scopes of all strong accesses.
+    """
+    poll = f"AGAIN: ld.relaxed.gpu.global.u32 %r4, [%rd0]; setp.lt.u32 %p2, %r4, {threads}; @%p2 bra AGAIN;" * wait
+    body = f"""
+    st.relaxed.gpu.global.u8 [%rd1+4096], 1;
+    mov.u32 %r2, %ctaid.x; setp.eq.u32 %p1, %r2, 0; @%p1 bra UPDATE;
+    setp.ne.u32 %p3, %r0, 0; @%p3 ret;
+    {poll}
+    ld.global.u32 %r5, [%rd0]; st.global.u32 [%rd1+2048], %r5; ret;
+    UPDATE: {update}
+    """
+    for seed in (0, 1, 2, 5):
+        out = np.zeros(2048, np.uint32)
+        found = {each.rule for each in execute(body, out, grid=2, block=threads, seed=seed).findings}
+        assert found == (set() if wait else {"global-race"}), seed
+        assert not wait or out[512] == threads

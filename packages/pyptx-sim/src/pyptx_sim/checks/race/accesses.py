@@ -9,7 +9,7 @@ import numpy as np
 
 from pyptx_sim.checks.race.comparison import Comparison
 from pyptx_sim.checks.race.divisions import Division, SomeStores
-from pyptx_sim.checks.race.entries import entries_of, rises
+from pyptx_sim.checks.race.entries import entries_of, last_of_each, rises
 from pyptx_sim.checks.race.lane_masks import bits_of
 from pyptx_sim.checks.race.lines import WholeLines
 from pyptx_sim.checks.race.matrix_rows import MatrixRows
@@ -196,8 +196,10 @@ class Accesses:
         if causality.mixed and len(step.at) <= CROWD * step.granules:
             # The write replaced in shadow memory may race with a later access of another scope or size.
             kept = touched
-            if causality.updates(step.pc):
-                causality.update(step, np.flatnonzero(mutual), last[mutual], shadow.granule)
+        if causality.mixed and causality.updates(step.pc):
+            last_ones = np.unique(last_of_each(step.at))
+            readers = np.flatnonzero(mutual) if kept is touched else last_ones[mutual[last_ones]]
+            causality.update(step, readers, last[readers], shadow.granule)
         if kept.any():
             before = shadow.covered.touched(step.at[kept])
             if before is not None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pyptx_sim.checks.race.entries import AccessGroups, lanes_differ, last_of_each, rules_of, united
+from pyptx_sim.checks.race.release_clocks import CROWD
 from pyptx_sim.checks.race.reports import Race
 from pyptx_sim.checks.race.tables import PC, WARP
 
@@ -118,9 +119,14 @@ class Comparison:
         of_rows = self._matrix_rows.next is not None
         differ = last_of_each(step.at) != np.arange(len(step.at)) if of_rows else lanes_differ(winner, step.entries)
         lost = np.flatnonzero(differ)
-        self._keep_lost(shadow, step, lost)
+        in_turn, kept = step.kind == "atomic" and self._causality.updates(step.pc), lost
+        if in_turn and len(step.at) <= CROWD * step.granules:
+            self._update_in_turn(step, shadow.granule)
         if step.kind in _STRONG:
             lost = lost[~self._causality.mutual(step.pc, step.warps[lost], winner[lost])]
+        # Of many updates, only the last one is kept, unless a scope or size lets the others race with it.
+        many = in_turn and len(step.at) > CROWD * step.granules
+        self._keep_lost(shadow, step, lost if many else kept, unite=not in_turn)
         if not len(lost):
             return
         others = last_of_each(step.at)[lost]
@@ -133,13 +139,21 @@ class Comparison:
         if len(lost):
             self.report("write", step, lost, winner[lost], shadow.granule, others)
 
-    def _keep_lost(self, shadow: Shadow, step: AccessEvent, lost: NDArray[np.int64]) -> None:
-        """Keep the writes `lost` of `step`, which are not in shadow memory: one entry per warp and granule, if it can.
+    def _update_in_turn(self, step: AccessEvent, granule: int) -> None:
+        """Record that each read-modify-write of `step` reads the one before it at the same location."""
+        order = step.at.argsort(kind="stable")
+        follow = step.at[order[1:]] == step.at[order[:-1]]
+        at, before = order[1:][follow], step.entries[order[:-1][follow]]
+        mutual = self._causality.mutual(step.pc, step.warps[at], before)
+        self._causality.update(step, at[mutual], before[mutual], granule)
+
+    def _keep_lost(self, shadow: Shadow, step: AccessEvent, lost: NDArray[np.int64], *, unite: bool) -> None:
+        """Keep the writes `lost` of `step`, which are not in shadow memory; `unite`: one entry per warp and granule.
 
         Entries stay separate if they are of matrix rows, or if a strong read may return the value of one of them.
         """
         at, entries = step.at[lost], step.entries[lost]
-        if len(lost) and self._matrix_rows.next is None and self._causality.past is None:
+        if unite and len(lost) and self._matrix_rows.next is None and self._causality.past is None:
             some, entries = united(at, step.warps[lost], entries)
             at = at[some]
         shadow.more_writes.add(at, entries)
