@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -59,7 +60,7 @@ class _Side:
     def words(self, register: Array, thread: Array) -> Array:
         """Return, for each row of A or column of B, the register value with its scale factors, `[warps, rows]`."""
         lanes = self.lanes + self.step * (thread[:, :1].astype(np.int64) % (_GROUP // self.step))
-        return np.asarray(np.take_along_axis(register, lanes, axis=1))
+        return np.asarray(register[np.arange(len(register))[:, None], lanes])
 
     def bytes(self, words: Array, byte: Array) -> NDArray[np.uint8]:
         """Return the scale factor bytes of each row of A or column of B, `[warps, rows, scale factors per row]`."""
@@ -103,11 +104,12 @@ class _Product:
         self._select = selecting(shape, self.types[1], 0) if self.sparse else None
         self._pack = packing(self.d)
         self._of_c = _numbers(self.c, self.types[3])
+        ends = accumulate([0, self.a.registers, self.b.registers, self.c.registers, self.sparse, 3, 3])
+        self._parts = [slice(*ends) for ends in pairwise(ends)]
 
     def parted(self, sources: Sequence[Array]) -> tuple[Sequence[Array], ...]:
         """Return `sources` split by operand: A, B, C, metadata, scale factors of A and of B with their selectors."""
-        ends = np.cumsum([self.a.registers, self.b.registers, self.c.registers, self.sparse, 3, 3]).tolist()
-        return tuple(sources[start:end] for start, end in zip([0, *ends], ends, strict=False))
+        return tuple([sources[part] for part in self._parts])
 
     def fast(self, _mask: Mask, *sources: Array) -> tuple[Array, ...]:
         """Return D, computed in float64."""
