@@ -163,6 +163,12 @@ def test_every_row_is_about_a_compiler_and_a_source() -> None:
         assert libraries or any(fnmatch(each.stem, source) for each in sources), pattern
 
 
+def test_every_source_that_the_cases_of_cuda_name_exists() -> None:
+    folder = SOURCES / "cuda"
+    named = {name for each in folder.glob("*.py") for name in re.findall(r'"(\w+\.cu)"', each.read_text("utf-8"))}
+    assert named == {each.name for each in folder.glob("*.cu")}
+
+
 def test_every_compiler_is_pinned_and_has_a_name_of_its_own() -> None:
     names = [each.name for each in COMPILERS]
     assert len(set(names)) == len(names)

@@ -1,4 +1,4 @@
-"""Launches of the kernels in `products.cu`."""
+"""Launches of the kernels in `mma.cu`."""
 
 from cases import Case, double, eighths, given, made, whole
 
@@ -10,7 +10,7 @@ def product(kernel, element, out, tile, block=32, scale=1, factors=eighths, star
     arguments = [given(a, start or element), given(b, start or element),
                  made(want.astype("i4") if out == "int32" else want, out), n, k]
     return Case(kernel.replace("_", "-"), kernel, dict(enumerate(arguments)), (n // tile[1], m // tile[0]), block,
-                options={"source": "products.cu"})
+                options={"source": "mma.cu"})
 
 
 def small(*shape):
