@@ -228,8 +228,8 @@ def fuzz(session: nox.Session) -> None:
     processes = f"-j{os.cpu_count() or 1}"
     for programs in (("--count=10000",), ("--count=1000", "--undefined")):
         session.run("python", "-m", "tests.fuzz.threads", "0", *programs, processes, env=ONE_THREAD)
-    litmus = "packages/pyptx-sim/tests/litmus/test_racy_twins.py"
-    session.run("pytest", *PARALLEL, litmus, env=ONE_THREAD | {"PYPTX_FUZZ": "2000"})
+    litmus = [f"packages/pyptx-sim/tests/litmus/test_{name}.py" for name in ("racy_twins", "counters")]
+    session.run("pytest", *PARALLEL, *litmus, env=ONE_THREAD | {"PYPTX_FUZZ": "2000"})
     session.run(
         *("pytest", *PARALLEL, "--hypothesis-profile=long", "-m", "hypothesis", "--ignore=tests/fuzz"), *session.posargs
     )

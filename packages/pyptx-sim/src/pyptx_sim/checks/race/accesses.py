@@ -197,8 +197,9 @@ class Accesses:
             # The write replaced in shadow memory may race with a later access of another scope or size.
             kept = touched
         if causality.mixed and causality.updates(step.pc):
-            last_ones = np.unique(last_of_each(step.at))
-            readers = np.flatnonzero(mutual) if kept is touched else last_ones[mutual[last_ones]]
+            readers = np.flatnonzero(mutual)
+            if kept is not touched:  # only the last update of each location is recorded
+                readers = np.intersect1d(last_of_each(step.at), readers)
             causality.update(step, readers, last[readers], shadow.granule)
         if kept.any():
             before = shadow.covered.touched(step.at[kept])

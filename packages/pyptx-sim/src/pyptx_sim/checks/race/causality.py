@@ -10,7 +10,7 @@ from pyptx_sim.checks.race.lane_masks import bits_of, own_lanes
 from pyptx_sim.checks.race.observations import Observations
 from pyptx_sim.checks.race.release_clocks import CROWD, WIDEST, level_of
 from pyptx_sim.checks.race.reports import AccessEvent
-from pyptx_sim.checks.race.tables import COLUMNS, MASK, NOBODY, PC, TIME, WARP
+from pyptx_sim.checks.race.tables import MASK, NOBODY, PC, TIME, WARP
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -147,24 +147,29 @@ class Causality:
             self._observe_past(self.past, shadow, step)
         else:
             mutual = (last[:, WARP] != NOBODY) & shadow.atomic[step.at] & self.mutual(step.pc, step.warps, last)
-            self._observe(step, np.flatnonzero(mutual), last, shadow.granule)
+            self._observe(step, np.flatnonzero(mutual), last[mutual], shadow.granule)
 
     def _observe(self, step: AccessEvent, at: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> None:
-        fresh = at[~self.precede(step, at, last[at])]
-        if len(fresh):
-            self._observed.read(step, fresh, last[fresh], granule)
+        fresh = ~self.precede(step, at, last)
+        if fresh.any():
+            self._observed.read(step, at[fresh], last[fresh], granule)
 
     def _observe_past(self, past: OlderWrites, shadow: Shadow, step: AccessEvent) -> None:
         """Record the strong reads of `step` in a run whose reads may return older writes than the last one."""
+        reads: list[int] = []
+        writes: list[NDArray[np.int32]] = []
         offsets = (step.at[:: step.granules] * shadow.granule).tolist()
-        for number, offset in enumerate(offsets):
-            here = np.arange(number * step.granules, (number + 1) * step.granules)
+        for first, offset in zip(range(0, len(step.at), step.granules), offsets, strict=True):
             source = past.source(step.space, offset)
-            for entry in shadow.write.get(step.at[here[:1]]) if source is None else source:
+            for entry in shadow.write.get(step.at[[first]]) if source is None else source:
                 if entry[WARP] != NOBODY and int(entry[PC]) in self._levels:
-                    last = np.broadcast_to(entry, (len(step.at), COLUMNS))
-                    strong = self.mutual(step.pc, step.warps[here], last[here])
-                    self._observe(step, here[strong], last, shadow.granule)
+                    reads.append(first)
+                    writes.append(entry)
+        if reads:
+            at = (np.array(reads)[:, None] + np.arange(step.granules)).reshape(-1)
+            last = np.repeat(writes, step.granules, axis=0)
+            strong = self.mutual(step.pc, step.warps[at], last)
+            self._observe(step, at[strong], last[strong], shadow.granule)
 
     def update(self, step: AccessEvent, at: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> None:
         """Record that entries `at` of `step` are read-modify-writes that read the morally strong writes `last`."""

@@ -93,6 +93,15 @@ class Columns:
             held[at] = (seen | ~booleans_of(masks[at])).all(axis=1)
         return held
 
+    def seen(self, known: Clock, rows: Offsets, warps: Offsets, lanes: Offsets) -> Clock:
+        """Return, per vector clock `rows[i]` and lane `lanes[j]` of `warps[j]`, the time up to which it has accesses.
+
+        The result is a matrix `[rows, lanes]`.
+        """
+        rows, columns = rows[:, None], self._of_lanes[warps, lanes]
+        seen = known[rows, self.first + warps]
+        return np.asarray(np.where(columns >= 0, np.maximum(seen, known[rows, columns]), seen))
+
     def times(self, known: Clock, warp: int, lanes: Offsets) -> Clock:
         """Return, per lane of a warp, the time up to which its accesses are in the vector clock `known`.
 

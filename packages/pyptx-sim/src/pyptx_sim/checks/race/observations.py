@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from pyptx_sim.checks.race.lane_masks import bits_of
+from pyptx_sim.checks.race.lane_masks import LANES
 from pyptx_sim.checks.race.tables import MASK, PC, TIME, WARP
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ class Observations:
     def __init__(self, clocks: WarpClocks) -> None:
         """Start without reads."""
         self._clocks = clocks
-        # by write, then by warp and lane of a thread that has read its value: time of the thread's first read
-        self._readers: dict[_Write, dict[tuple[int, int], int]] = {}
+        # by write, then by number of a thread that has read its value: time of the thread's first read
+        self._readers: dict[_Write, dict[int, int]] = {}
         self._sources: dict[_Write, _Write] = {}  # by read-modify-write: the write whose value it has read
 
     def __len__(self) -> int:
@@ -44,10 +44,8 @@ class Observations:
 
     def read(self, step: AccessEvent, at: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> None:
         """Record that entries `at` of `step`, which are strong reads, have read the writes `last`."""
-        warps, lanes = step.warps[at].tolist(), step.lanes[at].tolist()
-        times = step.entries[at, TIME].tolist()
-        for number, write in enumerate(_writes(step, at, last, granule)):
-            reader = warps[number], lanes[number]
+        threads, times = _threads(step, at).tolist(), step.entries[at, TIME].tolist()
+        for reader, time, write in zip(threads, times, _writes(step, at, last, granule), strict=True):
             source: _Write | None = write
             while source is not None:  # reading an atomic's value also observes the write that the atomic read
                 readers = self._readers.setdefault(source, {})
@@ -55,14 +53,14 @@ class Observations:
                 # well: atomics of one instruction at one time of a warp have equal keys.
                 if reader in readers:
                     break
-                readers[reader] = times[number]
+                readers[reader] = time
                 source = self._sources.get(source)
 
     def update(self, step: AccessEvent, at: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> None:
         """Record that entries `at` of `step` are read-modify-writes that have read the writes `last`."""
-        self.read(step, at, last, granule)
         updates = _writes(step, at, step.entries[at], granule)
         self._sources.update(zip(updates, _writes(step, at, last, granule), strict=True))
+        self.read(step, at, last, granule)
 
     def order(
         self, step: AccessEvent, at: NDArray[np.int64], last: NDArray[np.int32], granule: int
@@ -71,19 +69,32 @@ class Observations:
         known = np.zeros(len(at), np.bool_)
         if not self._readers:
             return known
-        for number, write in enumerate(_writes(step, at, last, granule)):
+        keys = np.ascontiguousarray(np.column_stack((step.at[at], last)))
+        _, first, which = np.unique(keys.view(f"V{keys[0].nbytes}"), return_index=True, return_inverse=True)
+        members = which.reshape(-1).argsort(kind="stable")
+        ends = np.cumsum(np.bincount(which.reshape(-1)))
+        writes = _writes(step, at[first], last[first], granule)
+        for write, some in zip(writes, np.split(members, ends[:-1]), strict=True):
             readers = self._readers.get(write)
             if readers:
-                known[number] = self._is_behind(step, int(at[number]), readers)
+                known[some] = self._are_behind(step, at[some], readers)
         return known
 
-    def _is_behind(self, step: AccessEvent, entry: int, readers: dict[tuple[int, int], int]) -> bool:
-        if (int(step.warps[entry]), int(step.lanes[entry])) in readers:
-            return True
-        threads = np.array(list(readers), np.int64)
-        rows = np.repeat(step.rows[entry], len(threads))
+    def _are_behind(self, step: AccessEvent, at: NDArray[np.int64], readers: dict[int, int]) -> NDArray[np.bool_]:
+        """Return, per entry `at[i]` of `step`, whether its thread is a reader, or a reader's read happens before it."""
+        rows, which = np.unique(step.rows[at], return_inverse=True)
+        threads = np.fromiter(readers, np.int64, len(readers))
         times = np.fromiter(readers.values(), np.int32, len(readers))
-        return bool(self._clocks.orders(rows, threads[:, 0], bits_of(threads[:, 1]), times).any())
+        seen = self._clocks.own.seen(self._clocks.known, rows, threads // LANES, threads % LANES)
+        behind: NDArray[np.bool_] = np.logical_or.reduce(seen >= times, axis=1)[which.reshape(-1)]
+        late = np.flatnonzero(~behind)
+        behind[late] = [thread in readers for thread in _threads(step, at[late]).tolist()]
+        return behind
+
+
+def _threads(step: AccessEvent, at: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return, per entry `at[i]` of `step`, the number of its thread among those of the wave of CTAs."""
+    return np.asarray(step.warps[at] * LANES + step.lanes[at])
 
 
 def _writes(step: AccessEvent, at: NDArray[np.int64], last: NDArray[np.int32], granule: int) -> list[_Write]:
