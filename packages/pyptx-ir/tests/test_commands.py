@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
-from pyptx_ir.commands import main
+from pyptx_ir.commands import built_in, main
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 GOOD = ".version 8.5\n.target sm_90a\n.address_size 64\n"
 BAD = GOOD + ".func f()\n{\nadd.s32 %r1, , %r2;\nret;\nsub.s32 %r1 %r2;\n}\n"
 HOPPER = GOOD + ".entry k()\n{\n\t.reg .b32 %r; mov.u32 %r, %cluster_ctarank;\n\tret;\n}\n"
-FIELDS = ["line", "column", "severity", "code", "message", "help"]
 
 
 def written(folder: Path, text: str, name: str = "module.ptx") -> str:
@@ -40,20 +40,21 @@ def test_check_reports_every_error_with_its_line(tmp_path: Path, capsys: pytest.
     assert shown.endswith("1 file, 2 errors, 0 warnings\n")
 
 
-def test_check_in_json_is_a_list_of_objects_of_six_fields(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check", "--format", "json", written(tmp_path, BAD)]) == 1
-    rows = json.loads(capsys.readouterr().out)
-    assert [list(row) for row in rows] == [FIELDS, FIELDS]
-    assert [row["line"] for row in rows] == [6, 8]
-    assert main(["check", "--format=json", written(tmp_path, GOOD)]) == 0
-    assert json.loads(capsys.readouterr().out) == []
-
-
-def test_check_of_several_files_in_json_says_which(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    first, second = written(tmp_path, BAD, "a.ptx"), written(tmp_path, BAD, "b.ptx")
-    assert main(["check", "--format", "json", first, second]) == 1
-    rows = json.loads(capsys.readouterr().out)
-    assert [row["file"] for row in rows] == [first, first, second, second]
+def test_check_in_json_states_positions_and_inputs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first, second, good = (
+        written(tmp_path, text, f"{name}.ptx") for name, text in zip("abc", (BAD, BAD, GOOD), strict=True)
+    )
+    assert main(["check", "--format", "json", first, second, good]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["inputs"] == [first, second, good]
+    assert [(each["input"], each["positions"][0]["line"]) for each in found["problems"]] == [
+        (first, 6),
+        (first, 8),
+        (second, 6),
+        (second, 8),
+    ]
+    assert main(["check", "--format=json", good]) == 0
+    assert json.loads(capsys.readouterr().out)["problems"] == []
 
 
 def test_check_judges_for_another_target_when_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -144,11 +145,37 @@ def test_plugins_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert "baseline" in capsys.readouterr().out.splitlines()
 
 
-def test_an_unknown_command_is_an_error_that_lists_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_command_is_an_error_with_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["chekc"]) == 2
-    shown = capsys.readouterr().err
-    assert "chekc" in shown
-    assert "check" in shown
+    assert capsys.readouterr().err == "pyptx: unknown command 'chekc'\nhelp: did you mean pyptx check?\n"
+    assert main(["quux"]) == 2
+    assert capsys.readouterr().err.endswith("help: pyptx help lists all commands\n")
+
+
+def test_an_unknown_option_is_an_error_with_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--fromat", "json", "x.ptx"]) == 2
+    assert "help: --fromat is not an option; did you mean --format?\n" in capsys.readouterr().err
+    assert main(["targets", "--no-such-option"]) == 2
+    assert capsys.readouterr().err.endswith("help: pyptx targets --help lists all options\n")
+
+
+def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert re.fullmatch(r"pyptx(-ir)? \d+\.\d+\.\d+\n", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("name", [row.name for row in built_in()])
+def test_help_of_a_command_is_its_own_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["help", name]) == main([name, "--help"]) == 0
+    first, second = capsys.readouterr().out.split(f"usage: pyptx {name}")[1:]
+    assert first == second
+
+
+def test_lists_are_printed_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["targets", "--json"]) == 0
+    assert {"name": "sm_90a", "since": "8.0"} in json.loads(capsys.readouterr().out)
+    assert main(["plugins", "--json"]) == 0
+    assert "baseline" in json.loads(capsys.readouterr().out)["loaded"]
 
 
 def test_help_is_no_error(capsys: pytest.CaptureFixture[str]) -> None:

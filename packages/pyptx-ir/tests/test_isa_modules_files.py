@@ -119,13 +119,10 @@ def test_ndjson_is_an_object_a_line_for_each_file(
 ) -> None:
     assert main(["check", "-j", jobs, "--format", "ndjson", *files]) == 2
     captured = capsys.readouterr()
-    rows = {row["file"]: row for row in map(json.loads, captured.out.splitlines())}
+    rows = {row["inputs"][0]: row for row in map(json.loads, captured.out.splitlines())}
     assert sorted(rows) == files
-    assert {tuple(row) for row in rows.values() if "unreadable" not in row} == {
-        ("file", "errors", "warnings", "diagnostics")
-    }
-    assert rows[files[1]]["diagnostics"] == [one.as_json() for one in check_text(BAD)]
-    assert "d.ptx" in rows[files[3]]["unreadable"]
+    assert [each["rule"] for each in rows[files[1]]["problems"]] == [one.code for one in check_text(BAD)]
+    assert "d.ptx" in rows[files[3]]["unreadable"][0]["message"]
     assert "d.ptx" in captured.err
 
 
@@ -145,9 +142,9 @@ def test_a_file_is_reported_before_the_next_is_read(tmp_path: Path, files: list[
     words = command("--format", "ndjson", files[0], str(late))
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        assert json.loads(process.stdout.readline())["file"] == files[0]  # the second file does not exist yet
+        assert json.loads(process.stdout.readline())["inputs"] == [files[0]]  # the second file does not exist yet
         late.write_text(BAD)
-        assert json.loads(process.stdout.readline())["errors"] == 1
+        assert json.loads(process.stdout.readline())["counts"]["error"] == 1
     assert process.returncode == 1
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyptx_ir.commands import main
-from pyptx_ir.sources import SourceError, read_source, read_sources
+from pyptx_ir.sources import SourceError, expanded, read_source, read_sources
 from pyptx_ir.sources.texts import modules_of_listing
 from pyptx_ir.syntax import decode, emit, nodes, parse
 from pyptx_ir.toolchain import MissingToolError, ToolchainError, assemble, extract, find_tool
@@ -210,7 +210,7 @@ def test_check_reports_every_module_by_its_name(tmp_path: Path, capsys: pytest.C
     capsys.readouterr()
     assert main(["check", str(path), str(plain), "-j", "2", "--format", "ndjson"]) == 1
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert {row["file"]: row["errors"] for row in rows} == {f"{path}#1": 1, f"{path}#2": 0, str(plain): 0}
+    assert {row["inputs"][0]: row["counts"]["error"] for row in rows} == {f"{path}#1": 1, f"{path}#2": 0, str(plain): 0}
 
 
 def test_fmt_prints_images_and_writes_nothing_over_them(
@@ -264,3 +264,20 @@ def test_what_cuobjdump_finds_no_ptx_in_is_said() -> None:
         extract(assemble(PTX, "sm_80").cubin)
     with pytest.raises(ToolchainError, match=r"can't read this image|no PTX"):
         extract(b"\x7fELF\x02\x01 and nothing else")
+
+
+def test_folders_and_patterns_are_replaced_by_their_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "below").mkdir()
+    (tmp_path / "empty").mkdir()
+    files = [tmp_path / name for name in ("a.ptx", "b[1].ptx", "below/c.ptx")]
+    for path in (*files, tmp_path / "notes.txt"):
+        path.write_text(PTX)
+    assert expanded([str(tmp_path)]) == list(map(str, files))
+    assert expanded([str(tmp_path / "*.ptx"), "-"]) == [*map(str, files[:2]), "-"]
+    assert expanded([str(tmp_path / "**" / "*.ptx")]) == list(map(str, files))
+    assert expanded([str(files[1]), "lib.so#2"]) == [str(files[1]), "lib.so#2"]
+    assert main(["check", str(tmp_path)]) == 0
+    assert "3 files, 0 errors" in capsys.readouterr().out
+    for name, words in (("empty", "is a folder without .ptx files"), ("*.nosuch", "no file matches")):
+        assert main(["check", str(tmp_path / name)]) == 2
+        assert words in capsys.readouterr().err

@@ -82,6 +82,6 @@ def _stubs(argv: Sequence[str]) -> int:
 
 
 def _export(argv: Sequence[str]) -> int:
-    from pyptx_dsl.bundles.command import run
+    from pyptx_dsl.bundles.command import export_command
 
-    return run(argv)
+    return export_command(argv)

@@ -9,6 +9,8 @@
     pyptx plugins               list the installed plugins
     pyptx doctor                check the installation on this machine, with a hint for each problem
 
+`pyptx --version` prints the version, `pyptx help COMMAND` the options of a command.
+
 Exit status: 0 for success, 1 for findings or errors, 2 for a usage error. As in shells, 130 after an interrupt and 141
 if the reader of the output has exited (`pyptx check … | head`).
 """
@@ -22,12 +24,13 @@ from typing import TYPE_CHECKING
 from pyptx_ir.errors import PyptxError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pyptx_ir.plugins.rows import Command
 
 USAGE_ERROR = 2
 INTERRUPTED, READER_GONE = 130, 141  # exit status: 128 + signal number, as in shells (SIGINT, SIGPIPE)
+_HELP = ("-h", "--help", "help")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -53,6 +56,10 @@ def ended(command: Callable[[], int]) -> int:
 def _run(words: list[str]) -> int:
     from pyptx_ir.plugins.manager import manager
 
+    if words[:1] in (["--version"], ["-V"]):
+        return _version()
+    if words[:1] == ["help"] and len(words) == 2:
+        words = [words[1], "--help"]
     commands = {command.name: command for command in built_in()}
     try:
         if not words or words[0] not in commands:  # built-in subcommands work even if a plugin fails to load
@@ -62,17 +69,39 @@ def _run(words: list[str]) -> int:
     except PyptxError as error:
         print(error, file=sys.stderr)
         return 1
-    asked_for_help = words[:1] in (["-h"], ["--help"])
-    stream = sys.stdout if asked_for_help else sys.stderr
-    if words and not asked_for_help:
-        print(f"pyptx: unknown command '{words[0]}'", file=stream)
-    print(
-        "usage: pyptx COMMAND ...",
-        *(f"  {row.name:<10} {row.summary}" for row in commands.values()),
-        sep="\n",
-        file=stream,
-    )
-    return 0 if asked_for_help else USAGE_ERROR
+    if words[:1] and words[0] in _HELP:
+        print(_usage(commands))
+        return 0
+    if words:
+        print(_unknown(words[0], commands), file=sys.stderr)
+    else:
+        print(_usage(commands), file=sys.stderr)
+    return USAGE_ERROR
+
+
+def _version() -> int:
+    """Print the version of the `pyptx` distribution, or of pyptx-ir if that is not installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        print(f"pyptx {version('pyptx')}")
+    except PackageNotFoundError:
+        print(f"pyptx-ir {version('pyptx-ir')}")
+    return 0
+
+
+def _usage(commands: Mapping[str, Command]) -> str:
+    rows = (f"  {row.name:<10} {row.summary}" for row in commands.values())
+    return "\n".join(("usage: pyptx COMMAND ...", *rows, "pyptx help COMMAND lists the options of a command."))
+
+
+def _unknown(word: str, commands: Mapping[str, Command]) -> str:
+    """Return the error for a word that is not a command, with the command or package that the user may mean."""
+    from pyptx_ir.suggestions import close_names
+
+    close = close_names(word, list(commands), most=1)
+    help = f"did you mean pyptx {close[0]}?" if close else "pyptx help lists all commands"
+    return f"pyptx: unknown command '{word}'\nhelp: {help}"
 
 
 def built_in() -> tuple[Command, ...]:
@@ -126,26 +155,18 @@ def isa(argv: Sequence[str]) -> int:
     return run(argv)
 
 
-def targets(argv: Sequence[str]) -> int:  # noqa: ARG001 - every command takes its arguments
+def targets(argv: Sequence[str]) -> int:
     """Print each known target and the first PTX version that supports it."""
-    from pyptx_ir.plugins.manager import manager
+    from pyptx_ir.lists import targets as run
 
-    for row in manager().targets():
-        major, minor = row.since
-        print(f"{row.name:<10} PTX {major}.{minor}")
-    return 0
+    return run(argv)
 
 
-def plugins(argv: Sequence[str]) -> int:  # noqa: ARG001 - every command takes its arguments
+def plugins(argv: Sequence[str]) -> int:
     """Print each loaded plugin, and the error of each plugin that did not load."""
-    from pyptx_ir.plugins.manager import manager
+    from pyptx_ir.lists import plugins as run
 
-    for name in manager().loaded():
-        print(name)
-    broken = manager().broken()
-    for fault in broken:
-        print(fault)
-    return 1 if broken else 0
+    return run(argv)
 
 
 def doctor(argv: Sequence[str]) -> int:

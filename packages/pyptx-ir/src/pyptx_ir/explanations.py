@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 from typing import TYPE_CHECKING
 
+from pyptx_ir.command_line import USAGE_ERROR, CommandParser, run
 from pyptx_ir.isa.modules.codes import codes
 from pyptx_ir.plugins.explanation_rows import Explanation
 from pyptx_ir.suggestions import close_names
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterator, Mapping, Sequence
 
-USAGE_ERROR = 2
 CHECK = "pyptx check"
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")  # a Markdown link, of which a terminal shows only the text
 
@@ -29,10 +29,10 @@ def explanations() -> Mapping[str, Explanation]:
 
 def explain(argv: Sequence[str]) -> int:
     """Print explanations of the given names; return 0, or 2 for an unknown name or another usage error."""
-    try:
-        options = _parser().parse_args(argv)
-    except SystemExit as leaving:  # argparse has printed the error
-        return leaving.code if isinstance(leaving.code, int) else USAGE_ERROR
+    return run(_parser(), _explained, argv)
+
+
+def _explained(options: argparse.Namespace) -> int:
     known = explanations()
     if options.list:
         sys.stdout.writelines(f"{line}\n" for line in _listed(known))
@@ -69,10 +69,10 @@ def _unknown(name: str, known: Mapping[str, Explanation]) -> str:
     return f"unknown rule {name!r}; {advice}"
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="pyptx explain",
-        description="Explain rules of the simulator and error codes of pyptx check: what they mean, an example with "
+def _parser() -> CommandParser:
+    parser = CommandParser(
+        "explain",
+        "Explain rules of the simulator and error codes of pyptx check: what they mean, an example with "
         "its output, and the example without the fault.",
     )
     parser.add_argument("rules", nargs="*", metavar="RULE", help="rule or error code, such as shared-race")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pyptx_ir.command_line import USAGE_ERROR, CommandParser, run, text_of
 from pyptx_ir.errors import PyptxError
-from pyptx_ir.sources.reader import ARCH, INPUTS, described, read_source, read_sources
+from pyptx_ir.sources.reader import ARCH, INPUTS, described, expanded, read_source, read_sources
 from pyptx_ir.syntax.parser import parse
 from pyptx_ir.syntax.source import encode
 from pyptx_ir.syntax.style.formatting import formatted
@@ -16,12 +16,12 @@ from pyptx_ir.syntax.style.inference import infer_style
 from pyptx_ir.syntax.style.known import KNOWN
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Sequence
 
     from pyptx_ir.plugins.source_rows import PtxSource
     from pyptx_ir.syntax.style.style import Style
 
-USAGE_ERROR = 2
 _LIKE = "like="
 
 
@@ -31,23 +31,19 @@ def fmt(argv: Sequence[str]) -> int:
     Return 0 on success, 1 if `--check` found an unformatted file, 2 for a usage error or a file that can't be read,
     parsed or formatted. Such a file is left unchanged; the other files are still formatted.
     """
-    try:
-        options = _parser().parse_args(argv)
-        style = _style(options.style)
-    except SystemExit as leaving:  # argparse has printed the error
-        return leaving.code if isinstance(leaving.code, int) else USAGE_ERROR
-    except (OSError, PyptxError) as error:
-        return _refused(error)
+    return run(_parser(), _formatted, argv)
+
+
+def _formatted(options: argparse.Namespace) -> int:
+    style = _style(options.style)
+    options.files = expanded(options.files)
     if options.output is not None and (len(options.files) > 1 or options.check):
         return _refused("-o takes one file and excludes --check")
     return max(_one(name, style, options) for name in options.files)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="pyptx fmt",
-        description="Reformat the whitespace of PTX files; tokens and comments do not change.",
-    )
+def _parser() -> CommandParser:
+    parser = CommandParser("fmt", "Reformat the whitespace of PTX files; tokens and comments do not change.")
     parser.add_argument("files", nargs="+", metavar="FILE", help=f"{INPUTS}; PTX in images is printed, not rewritten")
     parser.add_argument("--arch", metavar="sm_XY", help=ARCH)
     parser.add_argument(
@@ -119,6 +115,6 @@ def _differs(name: str) -> int:
     return 1
 
 
-def _refused(why: object) -> int:
-    sys.stderr.write(f"pyptx fmt: {why}\n")
+def _refused(why: str | Exception) -> int:
+    sys.stderr.write(f"pyptx fmt: {why if isinstance(why, str) else text_of(why)}\n")
     return USAGE_ERROR

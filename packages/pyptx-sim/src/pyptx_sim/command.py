@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_ir.errors import PyptxError
+from pyptx_ir.command_line import ERRORS, SUCCESS, CommandParser, add_format
+from pyptx_ir.command_line import run as run_command
 from pyptx_ir.plugins.source_rows import target_of
+from pyptx_ir.reports import render
 from pyptx_ir.sources import SourceError, read_sources
 from pyptx_ir.sources.reader import ARCH, INPUTS, described
 from pyptx_ir.syntax import parse
+from pyptx_ir.syntax.source import Source
 from pyptx_sim import specifications
 from pyptx_sim.errors import KernelTrap, LaunchError, StepLimitExceeded
 from pyptx_sim.extension import examples
 from pyptx_sim.launch import Launch
 from pyptx_sim.program.lowering import lower
+from pyptx_sim.reports import report_of
 from pyptx_sim.simulator import STEP_LIMIT
 from pyptx_sim.simulator import run as simulate
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterator, Sequence
 
     from pyptx_ir.syntax.nodes import Module
+    from pyptx_sim.findings import Finding
     from pyptx_sim.operation import Array
+    from pyptx_sim.result import Result
 
-USAGE_ERROR = 2
 _EXAMPLES = """
 examples:
   pyptx sim add.ptx --grid 8 --block 128 --arg f32[1024]=random --arg f32[1024]=random --arg f32[1024] --arg 1024
@@ -43,23 +48,38 @@ Exit status: 0: no errors found; 1: errors found, or the kernel was stopped; 2: 
 
 def run(argv: Sequence[str]) -> int:
     """Launch, print findings and statistics, save arrays; return the exit status."""
+    return run_command(_parser(), _ran, argv)
+
+
+def _ran(options: argparse.Namespace) -> int:
+    sources = [source for name in options.files for source in _sources(name, options)]
+    files = [source.name for source in sources]
     try:
-        options = _parser().parse_args(argv)
-    except SystemExit as leaving:  # argparse has printed its error or help text
-        return leaving.code if isinstance(leaving.code, int) else USAGE_ERROR
-    try:
-        return _launched(options)
+        result, saved = _launched([parse(source.text, source.name) for source in sources], options)
     except (KernelTrap, StepLimitExceeded) as stopped:
-        sys.stdout.writelines(f"{finding}\n\n" for finding in stopped.findings)
-        sys.stderr.write(f"{stopped.without_findings}\n")
-        return 1
-    except (OSError, ValueError, PyptxError) as error:
-        sys.stderr.write(f"pyptx sim: {error}\n")
-        return USAGE_ERROR
+        return _written(options, files, stopped.findings, stopped=stopped.without_findings)
+    except ValueError as error:
+        raise LaunchError(str(error)) from error
+    sys.stderr.write(result.printed if options.format != "text" else "")
+    for array, path in saved:
+        _save(array, path, options)
+    return _written(options, files, result.findings, text=f"{result}\n")
 
 
-def _launched(options: argparse.Namespace) -> int:
-    modules = [module for name in options.files for module in _modules(name, options)]
+def _written(
+    options: argparse.Namespace, files: Sequence[str], findings: Sequence[Finding], *, text: str = "", stopped: str = ""
+) -> int:
+    """Print the findings of a run in the format of the options; `stopped` is the error that ended the run."""
+    if options.format == "text":
+        sys.stdout.write(text or "".join(f"{finding}\n\n" for finding in findings))
+        sys.stderr.write(f"{stopped}\n" if stopped else "")
+    else:
+        kernel = f"{options.files[0]}:{options.entry}" if options.entry else options.files[0]
+        sys.stdout.write(render(report_of(findings, kernel, files=files, error=stopped), options.format))
+    return ERRORS if stopped or any(finding.severity == "error" for finding in findings) else SUCCESS
+
+
+def _launched(modules: Sequence[Module], options: argparse.Namespace) -> tuple[Result, list[tuple[Array, str]]]:
     program = lower(modules, options.entry, options.target)
     names = [place.name for place in program.parameters]
     given = specifications.arguments(options.arg, names)
@@ -86,13 +106,10 @@ def _launched(options: argparse.Namespace) -> int:
         step_limit=options.steps,
         trace=options.trace,
     )
-    for array, path in saved:
-        _save(array, path)
-    sys.stdout.write(f"{result}\n")
-    return 1 if any(finding.severity == "error" for finding in result.findings) else 0
+    return result, saved
 
 
-def _modules(name: str, options: argparse.Namespace) -> Iterator[Module]:
+def _sources(name: str, options: argparse.Namespace) -> Iterator[Source]:
     """Yield the modules of a file; if some of its modules define `--entry`, only these modules."""
     sources = read_sources(name, options.arch)
     texts = [source.load() for source in sources]
@@ -105,7 +122,7 @@ def _modules(name: str, options: argparse.Namespace) -> Iterator[Module]:
     defining = [entry is not None and entry.search(text) is not None for text in texts]
     for source, text, defines in zip(sources, texts, defining, strict=True):
         if defines or not any(defining):
-            yield parse(text, source.name)
+            yield Source(text, source.name)
 
 
 def _saved(text: str, arrays: dict[str, Array], names: list[str]) -> tuple[Array, str]:
@@ -117,9 +134,9 @@ def _saved(text: str, arrays: dict[str, Array], names: list[str]) -> tuple[Array
     return arrays[name], path
 
 
-def _save(array: Array, path: str) -> None:
+def _save(array: Array, path: str, options: argparse.Namespace) -> None:
     if path == "-":
-        sys.stdout.write(f"{array}\n")
+        (sys.stdout if options.format == "text" else sys.stderr).write(f"{array}\n")
     else:
         np.save(path, array)
 
@@ -132,12 +149,11 @@ def _checks(text: str) -> str | list[str]:
     return text if text in {"all", "none"} else text.split(",")
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="pyptx sim",
-        description="Run an entry of PTX files on the simulator and print the findings.",
-        epilog=f"arguments, in the order of the entry's parameters:\n{_how_arguments_are_written()}\n{_EXAMPLES}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+def _parser() -> CommandParser:
+    parser = CommandParser(
+        "sim",
+        "Run an entry of PTX files on the simulator and print the findings.",
+        f"arguments, in the order of the entry's parameters:\n{_how_arguments_are_written()}\n{_EXAMPLES}",
     )
     add = parser.add_argument
     add(
@@ -168,6 +184,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help="maximum number of basic blocks executed by the kernel",
     )
+    add_format(parser)
     add("--trace", metavar="FILE", help="write a timeline: .json (Perfetto) or .svg")
     return parser
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import sys
@@ -14,21 +13,23 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pyptx_ir.command_line import USAGE_ERROR, CommandParser, text_of
+from pyptx_ir.command_line import run as run_command
 from pyptx_ir.commands import ended
 from pyptx_ir.errors import PyptxError
 from pyptx_ir.plugins.source_rows import target_of
 from pyptx_ir.processes import in_processes, jobs
 from pyptx_ir.sources import PtxSource, SourceError, read_source, read_sources
-from pyptx_ir.sources.reader import ARCH, INPUTS, described
+from pyptx_ir.sources.reader import ARCH, INPUTS, described, expanded
 from pyptx_transpile.transpiler import chosen, transpile
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Generator, Sequence
 
     from pyptx_transpile.progress import ProgressCallback
     from pyptx_transpile.transpiler import RejectedRewrite, Transpiled, Unchecked
 
-USAGE_ERROR = 2
 _FOLDER = "several outputs need an existing folder: -o DIR"
 _LONG = 500_000  # minimum characters of PTX with a progress bar: transpiling them takes a second or more
 
@@ -60,10 +61,11 @@ def main() -> int:
 
 def run(argv: Sequence[str]) -> int:
     """Transpile files to Python. Return 0, or 2 if a file cannot be read or verified; such a file is not written."""
-    try:
-        options = _parser().parse_args(argv)
-    except SystemExit as leaving:  # argparse has printed the error or help
-        return leaving.code if isinstance(leaving.code, int) else USAGE_ERROR
+    return run_command(_parser(), _transpiled, argv)
+
+
+def _transpiled(options: argparse.Namespace) -> int:
+    options.files = expanded(options.files)
     folder = options.output is not None and Path(options.output).is_dir()
     if len(options.files) > 1 and not folder:
         return _refused(_FOLDER)
@@ -191,15 +193,13 @@ def _bar(name: str, source: str, *, alone: bool) -> Generator[ProgressCallback |
         yield show
 
 
-def _refused(why: object) -> int:
-    sys.stderr.write(f"pyptx transpile: {why}\n")
+def _refused(why: str | Exception) -> int:
+    sys.stderr.write(f"pyptx transpile: {why if isinstance(why, str) else text_of(why)}\n")
     return USAGE_ERROR
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="pyptx transpile", description="Print PTX as Python that emits the same bytes."
-    )
+def _parser() -> CommandParser:
+    parser = CommandParser("transpile", "Print PTX as Python that emits the same bytes.")
     parser.add_argument("files", nargs="+", metavar="FILE", help=INPUTS)
     parser.add_argument("--arch", metavar="sm_XY", help=ARCH)
     parser.add_argument("--sugar", action="store_true", help="apply all rewrite rules: loops, branches and so on")

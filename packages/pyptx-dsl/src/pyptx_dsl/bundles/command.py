@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import ast
 import sys
 from pathlib import Path
@@ -15,23 +14,24 @@ from pyptx_dsl.errors import BundleError, UnknownTypeError, close
 from pyptx_dsl.kernels.kernel import Kernel
 from pyptx_dsl.origin import locate, user_frame
 from pyptx_dsl.types import PtxType, from_name
+from pyptx_ir.command_line import ERRORS, USAGE_ERROR, CommandParser, run
 from pyptx_ir.errors import PyptxError
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Mapping, Sequence
     from types import ModuleType
 
-USAGE_ERROR = 2
 
-
-def run(argv: Sequence[str]) -> int:
+def export_command(argv: Sequence[str]) -> int:
     """Export a kernel; return exit code 0, 1 if the kernel cannot be exported, 2 for a usage error."""
+    return run(_parser(), _exported, argv)
+
+
+def _exported(options: argparse.Namespace) -> int:
     try:
-        options = _parser().parse_args(argv)
         shapes = [_pairs("--shape", word) for word in options.shape]
         settings = {name: value for word in options.set for name, value in _pairs("--set", word).items()}
-    except SystemExit as leaving:  # argparse has printed the error
-        return leaving.code if isinstance(leaving.code, int) else USAGE_ERROR
     except BundleError as error:
         sys.stderr.write(f"pyptx export: {error.message}\n")
         return USAGE_ERROR
@@ -42,7 +42,7 @@ def run(argv: Sequence[str]) -> int:
         path = export(kernel, choices, options.output, name=options.name, arch=options.arch)
     except PyptxError as error:
         sys.stderr.write(f"pyptx export: {_told(error, here)}\n")
-        return 1
+        return ERRORS
     manifest = read_manifest(read_manifest_bytes(path))
     sys.stdout.write("".join(f"{path / file.name} {file.bytes}\n" for file in manifest.files))
     return 0
@@ -53,10 +53,10 @@ def _told(error: PyptxError, here: str | None) -> str:
     return str(error if error.where != here else PyptxError(error.message, help=error.help))
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="pyptx export",
-        description="Compile a kernel ahead of time into a folder: machine code, PTX, a manifest for pyptx.load, and a "
+def _parser() -> CommandParser:
+    parser = CommandParser(
+        "export",
+        "Compile a kernel ahead of time into a folder: machine code, PTX, a manifest for pyptx.load, and a "
         "C header and source that need neither Python nor a CUDA toolkit.",
     )
     parser.add_argument(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,28 +9,33 @@ from typing import TYPE_CHECKING
 
 from pyptx_dsl.stubs.parts import CORE, by_stub, file_of, stub_of
 from pyptx_dsl.stubs.stub import write_stubs
+from pyptx_ir.command_line import CommandParser, run
+from pyptx_ir.errors import PyptxError
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Sequence
 
-USAGE_ERROR = 2
 DESCRIPTION = (
     "Write a type stub of ptx.inst with the instructions of the installed plugins, and the stubs of plugin "
-    "packages\nthat do not ship them."
+    "packages that do not ship them."
 )
 
 
 def stubs(argv: Sequence[str]) -> int:
     """Write type stubs below a folder; return exit code 0, or 2 for a usage error."""
-    parser = argparse.ArgumentParser(prog="pyptx stubs", description=DESCRIPTION)
+    return run(_parser(), _stubs, argv)
+
+
+def _parser() -> CommandParser:
+    parser = CommandParser("stubs", DESCRIPTION)
     parser.add_argument("--output", type=Path, default=Path("typings"), metavar="FOLDER", help="default: typings")
     parser.add_argument("--package", metavar="NAME", help="write only the stub that this import package ships")
-    try:
-        options = parser.parse_args(argv)
-        texts = _chosen(parser, options.package)
-    except SystemExit as leaving:  # argparse has printed the reason
-        return leaving.code if isinstance(leaving.code, int) else USAGE_ERROR
-    for module, text in texts.items():
+    return parser
+
+
+def _stubs(options: argparse.Namespace) -> int:
+    for module, text in _chosen(options.package).items():
         path = options.output / file_of(module)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
@@ -39,7 +43,7 @@ def stubs(argv: Sequence[str]) -> int:
     return 0
 
 
-def _chosen(parser: argparse.ArgumentParser, package: str | None) -> dict[str, str]:
+def _chosen(package: str | None) -> dict[str, str]:
     """Return stub texts by module: `package`'s stub, or pyptx-dsl's and all stubs that differ from installed stubs."""
     from pyptx_ir.plugins.manager import manager
 
@@ -47,7 +51,7 @@ def _chosen(parser: argparse.ArgumentParser, package: str | None) -> dict[str, s
     if package is None:
         return {module: text for module, text in texts.items() if module == CORE or _shipped(module) != text}
     if stub_of(package) not in texts:
-        parser.error(f"no plugin of package {package} adds instructions to ptx.inst")
+        raise PyptxError(f"no plugin of package {package} adds instructions to ptx.inst")
     return {stub_of(package): texts[stub_of(package)]}
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import sys
 from typing import TYPE_CHECKING
 
+from pyptx_ir.command_line import CommandParser, run
 from pyptx_ir.diff.comparison import CONTEXT, compare
 from pyptx_ir.diff.report import text
 from pyptx_ir.errors import PyptxError
@@ -16,11 +16,12 @@ from pyptx_ir.syntax.parser import parse
 from pyptx_ir.syntax.source import encode
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Sequence
 
     from pyptx_ir.syntax.nodes import Module
 
-SAME, DIFFERENT, TROUBLE = 0, 1, 2  # exit statuses, as of POSIX `diff`
+SAME, DIFFERENT = 0, 1  # exit statuses, as of POSIX `diff`; 2: error
 
 
 def diff(argv: Sequence[str]) -> int:
@@ -29,16 +30,12 @@ def diff(argv: Sequence[str]) -> int:
     Return 0 if they are equal up to renaming and formatting, 1 if they differ, 2 for a usage error or a file that can't
     be read.
     """
-    try:
-        options = _parser().parse_args(argv)
-        names = options.before, options.after
-        trees = _read_both(*names, options.arch)
-        comparison = compare(*trees, debug=options.debug, context=options.context)
-    except SystemExit as leaving:  # argparse has printed the error
-        return leaving.code if isinstance(leaving.code, int) else TROUBLE
-    except (OSError, PyptxError) as error:
-        sys.stderr.write(f"pyptx diff: {error}\n")
-        return TROUBLE
+    return run(_parser(), _compared, argv)
+
+
+def _compared(options: argparse.Namespace) -> int:
+    names = options.before, options.after
+    comparison = compare(*_read_both(*names, options.arch), debug=options.debug, context=options.context)
     if options.json:
         report = {"before": names[0], "after": names[1], **comparison.as_json(renamings=options.renames)}
         sys.stdout.write(json.dumps(report, indent=2) + "\n")
@@ -49,10 +46,9 @@ def diff(argv: Sequence[str]) -> int:
     return SAME if comparison.same else DIFFERENT
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="pyptx diff",
-        description="Compare two PTX files beyond names and formatting. Exit status 0: same, 1: different, 2: error.",
+def _parser() -> CommandParser:
+    parser = CommandParser(
+        "diff", "Compare two PTX files beyond names and formatting. Exit status 0: same, 1: different, 2: error."
     )
     parser.add_argument("before", metavar="A", help=INPUTS)
     parser.add_argument("after", metavar="B", help="second input, like A")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
+from pyptx_ir.command_line import ERRORS, SUCCESS, CommandParser, run
 from pyptx_ir.doctor.devices import devices
 from pyptx_ir.doctor.installation import distributions, frameworks, plugins, python
 from pyptx_ir.doctor.tools import cubin_cache, tools
@@ -15,9 +15,9 @@ from pyptx_ir.errors import PyptxError
 from pyptx_ir.plugins.rows import Diagnosis, DoctorCheck
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Sequence
 
-USAGE_ERROR: Final = 2
 STATES: Final = ("ok", "missing", "warning", "broken")
 _OWN: Final = (
     DoctorCheck("python", python),
@@ -33,19 +33,19 @@ _WIDTH: Final = 16
 
 def doctor(argv: Sequence[str]) -> int:
     """Print the results of all checks; return 1 if an installed component is broken, else 0."""
-    try:
-        options = _parser().parse_args(argv)
-    except SystemExit as leaving:  # argparse has printed the error
-        return leaving.code if isinstance(leaving.code, int) else USAGE_ERROR
+    return run(_parser(), _diagnosed, argv)
+
+
+def _diagnosed(options: argparse.Namespace) -> int:
     found = diagnose()
     sys.stdout.write(_as_json(found) if options.json else _as_text(found))
-    return 1 if any(one.state == "broken" for one in found) else 0
+    return ERRORS if any(one.state == "broken" for one in found) else SUCCESS
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="pyptx doctor",
-        description="Check the installation, tools and devices of this machine, and print help for each problem. "
+def _parser() -> CommandParser:
+    parser = CommandParser(
+        "doctor",
+        "Check the installation, tools and devices of this machine, and print help for each problem. "
         "Exits with 1 if an installed component is broken; a missing component is not an error.",
     )
     parser.add_argument(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from glob import glob, has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -12,14 +13,43 @@ from pyptx_ir.sources.errors import SourceError
 from pyptx_ir.sources.texts import PTX
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-INPUTS: Final = "PTX, a cuobjdump listing, or a file with PTX images (lib.so#2: the second); -: standard input"
+INPUTS: Final = (
+    "PTX, a cuobjdump listing, or a file with PTX images (lib.so#2: the second); a folder of PTX files, or a pattern "
+    "such as '**/*.ptx'; -: standard input"
+)
 ARCH: Final = "in a file with several modules, read only the modules with this .target"
 _HEAD: Final = 4096
 _NUMBERED = re.compile(r"(.+)#([0-9]{1,9})", re.DOTALL)
 _ENTRY = re.compile(r"\.entry\s+([\w$%]+)")
 _MOST_SHOWN: Final = 20
+
+
+def expanded(names: Iterable[str]) -> list[str]:
+    """Return the names of inputs: folders are replaced by the `.ptx` files below them, patterns by their matches.
+
+    Shells expand patterns, too, but not on Windows, and not `**`. A name that exists is not a pattern.
+
+    Raises:
+        SourceError: a folder contains no `.ptx` file, or a pattern matches nothing.
+
+    """
+    return [each for name in names for each in _expanded(name)]
+
+
+def _expanded(name: str) -> Sequence[str]:
+    if Path(name).is_dir():
+        found = sorted(str(path) for path in Path(name).rglob("*.ptx") if path.is_file())
+        if not found:
+            raise SourceError(f"{name} is a folder without .ptx files", help=f"for other files write '{name}/*'")
+        return found
+    if not has_magic(name) or Path(name).exists():
+        return [name]
+    found = sorted(each for each in glob(name, recursive=True) if not Path(each).is_dir())  # noqa: PTH207 - any pattern
+    if not found:
+        raise SourceError(f"no file matches {name}")
+    return found
 
 
 def read_sources(name: str, arch: str | None = None) -> Sequence[PtxSource]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from contextlib import contextmanager
@@ -10,53 +9,52 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from pyptx_ir.command_line import ERRORS, SUCCESS, USAGE_ERROR, CommandParser, add_format, run
 from pyptx_ir.errors import PyptxError
+from pyptx_ir.isa.modules.codes import codes
 from pyptx_ir.isa.modules.counting import counted
 from pyptx_ir.isa.modules.files import FileReport, all_reports_on, reports_on
 from pyptx_ir.isa.modules.portability import needs, portability, table
 from pyptx_ir.plugins.targets import find_target
 from pyptx_ir.processes import in_processes, jobs
-from pyptx_ir.sources.reader import ARCH, INPUTS, read_sources
+from pyptx_ir.reports import FORMATS, render, united
+from pyptx_ir.reports.json import as_line
+from pyptx_ir.sources.reader import ARCH, INPUTS, expanded, read_sources
 from pyptx_ir.syntax.parser import parse_recovering
 from pyptx_ir.syntax.source import Source
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterable, Iterator, Sequence
 
-USAGE_ERROR = 2
+    from pyptx_ir.reports import Report
 
 
 def check(argv: Sequence[str]) -> int:
     """Check PTX files. Return 0 without errors, 1 with errors, 2 for a usage error or a file that can't be read."""
-    try:
-        options = _parser().parse_args(argv)
-        if options.target is not None:
-            find_target(options.target)
-        if options.portability:
-            return _portability([text for name in options.files for text in _read(name, options.arch)], options.format)
-    except SystemExit as leaving:  # argparse has printed the error
-        return leaving.code if isinstance(leaving.code, int) else USAGE_ERROR
-    except (OSError, PyptxError) as error:
-        sys.stderr.write(f"pyptx check: {error}\n")
-        return USAGE_ERROR
+    return run(_parser(), _checked, argv)
+
+
+def _checked(options: argparse.Namespace) -> int:
+    if options.target is not None:
+        find_target(options.target)
+    options.files = expanded(options.files)
+    if options.portability and options.format not in ("text", "json", "ndjson"):
+        raise PyptxError("--portability prints a table: --format is text, json or ndjson")
+    if options.portability:
+        return _portability([text for name in options.files for text in _read(name, options.arch)], options.format)
     with _reports(options) as reports:
         return _diagnostics(reports, len(options.files), options.format)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="pyptx check",
-        description="Check PTX files: syntax, names, instructions, directives, limits. Exits with 1 for an error.",
+def _parser() -> CommandParser:
+    parser = CommandParser(
+        "check", "Check PTX files: syntax, names, instructions, directives, limits. Exits with 1 for an error."
     )
     parser.add_argument("files", nargs="+", metavar="FILE", help=INPUTS)
     parser.add_argument("--arch", metavar="sm_XY", help=ARCH)
     parser.add_argument("--target", metavar="sm_XY", help="check for this target instead of .target")
-    parser.add_argument(
-        "--format",
-        choices=("text", "json", "ndjson"),
-        default="text",
-        help="json: one list at the end; ndjson: one object per file and line, as soon as the file is checked",
-    )
+    add_format(parser, "ndjson")
     parser.add_argument(
         "-j", "--jobs", type=jobs, default=1, metavar="N", help="check N files in parallel (0: one per processor)"
     )
@@ -80,27 +78,31 @@ def _reports(options: argparse.Namespace) -> Iterator[Iterator[FileReport]]:
 
 
 def _diagnostics(reports: Iterable[FileReport], files: int, style: str) -> int:
-    errors = warnings = unreadable = count = 0
-    rows: list[tuple[str, dict[str, int | str]]] = []
+    found: list[Report] = []
+    errors = warnings = unreadable = 0
     for count, report in enumerate(reports, 1):
         errors += report.errors
         warnings += report.warnings
         unreadable += bool(report.unreadable)
+        found.append(report.report)
         if report.unreadable:
             _note(f"pyptx check: {report.unreadable}\n")
         if style == "text":
             _say(*report.shown)
         elif style == "ndjson":
-            _say(json.dumps(report.as_json()))
-        rows += [(report.file, one.as_json()) for one in report.diagnostics] if style == "json" else []
+            _say(as_line(report.report).rstrip("\n"))
         _progress(count, files, errors)
-    several = max(files, count) > 1
-    if style == "json":
-        _say(json.dumps([{"file": file, **row} if several else row for file, row in rows], indent=2))
-    elif style == "text" and unreadable < count:
-        what = "file" if count <= files else "module"  # if a file has several modules, modules are counted
-        _say(f"{counted(count - unreadable, what)}, {counted(errors, 'error')}, {counted(warnings, 'warning')}")
-    return USAGE_ERROR if unreadable else 1 if errors else 0
+    if style in FORMATS:
+        sys.stdout.write(render(united(found, explained()), style))
+    elif style == "text" and unreadable < len(found):
+        what = "file" if len(found) <= files else "module"  # if a file has several modules, modules are counted
+        _say(f"{counted(len(found) - unreadable, what)}, {counted(errors, 'error')}, {counted(warnings, 'warning')}")
+    return USAGE_ERROR if unreadable else ERRORS if errors else SUCCESS
+
+
+def explained() -> dict[str, str]:
+    """Return the meaning of each error code, for reports."""
+    return {name: row.meaning for name, row in codes().items()}
 
 
 def _progress(count: int, files: int, errors: int) -> None:

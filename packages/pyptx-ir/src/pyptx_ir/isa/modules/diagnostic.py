@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pyptx_ir.renamed import former_attribute
+from pyptx_ir.reports import Position, Problem
 from pyptx_ir.syntax.source import visible
 
 if TYPE_CHECKING:
@@ -38,16 +39,12 @@ class Diagnostic:
         """Whether ptxas rejects the module because of the fault, or the manual forbids it."""
         return self.severity == ERROR
 
-    def as_json(self) -> dict[str, int | str]:
-        """Return the diagnostic's six fields for tools, in a fixed order."""
-        return {
-            "line": self.line,
-            "column": self.column,
-            "severity": self.severity,
-            "code": self.code,
-            "message": self.message,
-            "help": self.help,
-        }
+    def problem(self, file: str) -> Problem:
+        """Return the diagnostic as a problem of `file`, for reports; its position has no end."""
+        position = Position(file, self.line, self.column)
+        return Problem(
+            file, self.code, "error" if self.is_error else "warning", self.message, (position,), help=self.help
+        )
 
 
 def shown(diagnostic: Diagnostic, source: Source) -> str:

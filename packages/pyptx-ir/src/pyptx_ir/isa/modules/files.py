@@ -8,10 +8,12 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from pyptx_ir.command_line import text_of
 from pyptx_ir.isa.modules.check import check_text
 from pyptx_ir.isa.modules.diagnostic import Diagnostic, shown
 from pyptx_ir.plugins.targets import find_target
 from pyptx_ir.processes import completed
+from pyptx_ir.reports import Report, Unreadable
 from pyptx_ir.sources.errors import SourceError
 from pyptx_ir.sources.reader import read_sources
 from pyptx_ir.syntax.source import Source
@@ -44,16 +46,12 @@ class FileReport:
         """Number of warnings in the module."""
         return len(self.diagnostics) - self.errors
 
-    def as_json(self) -> dict[str, object]:
-        """Return the JSON object that `--format ndjson` prints for the module, with a fixed order of keys."""
-        diagnostics = [one.as_json() for one in self.diagnostics]
-        row: dict[str, object] = {
-            "file": self.file,
-            "errors": self.errors,
-            "warnings": self.warnings,
-            "diagnostics": diagnostics,
-        }
-        return {**row, "unreadable": self.unreadable} if self.unreadable else row
+    @property
+    def report(self) -> Report:
+        """The report that `pyptx check --format` prints of the module."""
+        unreadable = (Unreadable(self.file, self.unreadable),) if self.unreadable else ()
+        problems = tuple(one.problem(self.file) for one in self.diagnostics)
+        return Report("pyptx check", (self.file,), problems, unreadable)
 
 
 def check_files(
@@ -106,7 +104,7 @@ def _texts(name: str, arch: str | None) -> Iterator[Source | FileReport]:
         for source in read_sources(name, arch):
             yield Source(source.load(), source.name)
     except (OSError, ValueError, SourceError) as error:  # ValueError: the file's path contains a zero byte
-        yield FileReport(name, unreadable=str(error))
+        yield FileReport(name, unreadable=text_of(error))
 
 
 def all_reports_on(name: str, target: str | None = None, arch: str | None = None) -> tuple[FileReport, ...]:

@@ -10,7 +10,7 @@ import sys
 import textwrap
 from typing import TYPE_CHECKING
 
-from pyptx_ir.errors import PyptxError
+from pyptx_ir.command_line import CommandParser, run
 from pyptx_ir.isa.reference.entries import Entry, entries
 from pyptx_ir.isa.reference.search import Result, available, nearest, search
 from pyptx_ir.isa.reference.sections import sections
@@ -22,22 +22,18 @@ if TYPE_CHECKING:
 
     from pyptx_ir.isa.patterns import Pattern
 
-USAGE_ERROR = 2
 SHOWN = 3  # maximum number of search results with full entries; longer lists have only names and summaries
 WIDTH = 100
 
 
 def isa(argv: Sequence[str]) -> int:
     """Search the instruction table; return 0 if there is a match, 1 if there is none, 2 for a usage error."""
-    try:
-        options = _parser().parse_args(argv)
-        if options.target is not None:
-            find_target(options.target)
-    except SystemExit as leaving:  # argparse has printed the error
-        return leaving.code if isinstance(leaving.code, int) else USAGE_ERROR
-    except PyptxError as error:
-        sys.stderr.write(f"pyptx isa: {error}\n")
-        return USAGE_ERROR
+    return run(_parser(), _searched, argv)
+
+
+def _searched(options: argparse.Namespace) -> int:
+    if options.target is not None:
+        find_target(options.target)
     from pyptx_ir.plugins.manager import manager
 
     known = entries(manager().instructions())
@@ -51,10 +47,9 @@ def isa(argv: Sequence[str]) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="pyptx isa",
-        description="Search the instruction set by name, modifiers and meaning. Exits with 1 if nothing is found.",
+def _parser() -> CommandParser:
+    parser = CommandParser(
+        "isa", "Search the instruction set by name, modifiers and meaning. Exits with 1 if nothing is found."
     )
     parser.add_argument("search", nargs="+", metavar="SEARCH", help="mbarrier.try_wait, or words: bf16x2 cvt")
     parser.add_argument("--target", metavar="sm_XY", help="only the forms that this target supports")
