@@ -63,7 +63,7 @@ def _ran(options: argparse.Namespace) -> int:
     sys.stderr.write(result.printed if options.format != "text" else "")
     for array, path in saved:
         _save(array, path, options)
-    return _written(options, files, result.findings, text=f"{result}\n")
+    return _written(options, files, result.findings, text=f"{result.printed}{result.text}\n")
 
 
 def _written(

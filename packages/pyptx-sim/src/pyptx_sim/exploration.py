@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from io import BytesIO
 from itertools import product
@@ -18,6 +18,8 @@ from pyptx_ir.syntax.nodes import Module
 from pyptx_sim.arrays import is_cpu_array, span_of
 from pyptx_sim.errors import BarrierFault, Deadlock, KernelTrap, LaunchError, MemoryFault, StepLimitExceeded
 from pyptx_sim.launch import LaunchFields
+from pyptx_sim.outcome import Outcome
+from pyptx_sim.result import Result
 from pyptx_sim.simulator import run
 from pyptx_sim.workers import in_order
 
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
     from pyptx_sim.findings import Finding
     from pyptx_sim.launch import Launch
     from pyptx_sim.operation import Array
-    from pyptx_sim.result import Result
     from pyptx_sim.simulator import Checks
     from pyptx_sim.spans import HostSpan
     from pyptx_sim.workers import Workers
@@ -68,19 +69,26 @@ class FoundInSchedules:
     finding: Finding
     schedules: tuple[Schedule, ...]
 
+    @property
+    def as_finding(self) -> Finding:
+        """The finding, with a note that lists the schedules."""
+        found = f"found with {'; '.join(map(str, self.schedules))}"
+        return replace(self.finding, notes=(*self.finding.notes, found))
+
     def __str__(self) -> str:
         """Return the text of the finding, with a note that lists the schedules."""
-        return f"{self.finding}\n  note: found with {'; '.join(map(str, self.schedules))}"
+        return str(self.as_finding)
 
 
 @dataclass(frozen=True, slots=True)
-class Exploration:
+class Exploration(Outcome):
     """Outcome of a kernel's run under each schedule: a `Result`, or the error that ended the run.
 
-    `Result` and error both have `findings`.
+    `Result` and error both have `findings`. `str()` is a summary of at most 15 lines; `text` contains all findings.
     """
 
     results: Mapping[Schedule, Result | Stopped]
+    kernel: str = "kernel"
 
     @property
     def findings(self) -> tuple[FoundInSchedules, ...]:
@@ -100,17 +108,25 @@ class Exploration:
         return {schedule: result for schedule, result in self.results.items() if isinstance(result, Stopped)}
 
     @property
-    def clean(self) -> bool:
-        """Whether no run has findings and every run completed."""
-        return not self.findings and not self.errors
+    def all_findings(self) -> tuple[Finding, ...]:
+        """Findings of all schedules, each with a note that lists its schedules."""
+        return tuple(each.as_finding for each in self.findings)
 
-    def __str__(self) -> str:
-        """Return the text of the findings and of the errors that ended runs."""
-        found = f"{counted(len(self.findings), 'finding')}, {counted(len(self.errors), 'error')}"
-        told = [f"{counted(len(self.results), 'schedule')}: {found}"]
-        told += map(str, self.findings)
+    @property
+    def rows(self) -> list[str]:
+        """A line per finding: headline, positions, and number of schedules."""
+        return [f"{each.finding.summary}, with {counted(len(each.schedules), 'schedule')}" for each in self.findings]
+
+    @property
+    def stops(self) -> tuple[str, ...]:
+        """Messages of the errors that ended runs, each with its schedule."""
         errors = ((type(error).__name__, error.without_findings, schedule) for schedule, error in self.errors.items())
-        return "\n".join([*told, *(f"{name}: {text}\n  note: with {schedule}" for name, text, schedule in errors)])
+        return tuple(f"{name}: {text}\n  note: with {schedule}" for name, text, schedule in errors)
+
+    @property
+    def extent(self) -> str:
+        """Number of schedules."""
+        return counted(len(self.results), "schedule")
 
 
 @with_present_keywords
@@ -143,7 +159,8 @@ def explore(
     else:
         others = in_order(partial(_tried_there, _sent(job)), schedules[1:], workers)
     results = [_tried(job, schedules[0], keep_arrays=False), *others]
-    return Exploration(dict(zip(schedules, results, strict=True)))
+    kernels = [each.kernel for each in results if isinstance(each, Result)]
+    return Exploration(dict(zip(schedules, results, strict=True)), *kernels[:1])
 
 
 _Job: TypeAlias = "tuple[tuple[str | Module, ...], Launch | Sequence[Launch] | None, Options]"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.modules.counting import counted
+from pyptx_sim.outcome import Outcome
 
 if TYPE_CHECKING:
     from pyptx_sim.findings import Finding
@@ -26,26 +26,30 @@ class Statistics:
     steps: int
     waves: int
 
+    def __str__(self) -> str:
+        """Return `72 instructions of 4 warps in 4 CTAs`."""
+        instructions, warps = counted(self.instructions, "instruction"), counted(self.warps, "warp")
+        return f"{instructions} of {warps} in {counted(self.ctas, 'CTA')}"
+
 
 @dataclass(frozen=True, slots=True)
-class Result:
-    """A completed run: its findings (in order of first occurrence), its statistics, and the kernel's printed output."""
+class Result(Outcome):
+    """A completed run: its findings (in order of first occurrence), its statistics, and the kernel's printed output.
+
+    `str()` is a summary of at most 15 lines; `text` contains all findings.
+    """
 
     findings: tuple[Finding, ...]
     statistics: Statistics
     printed: str = ""
+    kernel: str = "kernel"
 
     @property
-    def clean(self) -> bool:
-        """Whether the run has no findings."""
-        return not self.findings
+    def all_findings(self) -> tuple[Finding, ...]:
+        """Findings in order of first occurrence."""
+        return self.findings
 
-    def __str__(self) -> str:
-        """Return the printed output, each finding, and the number of findings per severity with the size of the run."""
-        counts = Counter(finding.severity for finding in self.findings)
-        found = ", ".join(counted(count, severity) for severity, count in counts.items()) or "no findings"
-        run = self.statistics
-        size = (
-            f"{counted(run.instructions, 'instruction')} of {counted(run.warps, 'warp')} in {counted(run.ctas, 'CTA')}"
-        )
-        return self.printed + "\n\n".join([*map(str, self.findings), f"{found}: {size}"])
+    @property
+    def extent(self) -> str:
+        """Number of instructions, warps and CTAs."""
+        return str(self.statistics)

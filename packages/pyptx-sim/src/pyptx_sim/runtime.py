@@ -16,6 +16,7 @@ from pyptx_sim.arrays import GivenOutput, argument_of, empty_like_callers, is_cp
 from pyptx_sim.errors import KernelTrap, LaunchError, SimulatedExecution, StepLimitExceeded
 from pyptx_sim.launch import Launch
 from pyptx_sim.machine.geometry import MULTIPROCESSORS
+from pyptx_sim.outcome import Outcome
 from pyptx_sim.simulator import run, without_blocks
 from pyptx_sim.values import Uninitialized, WithDescriptor
 
@@ -54,22 +55,45 @@ class _RunOptions(_Options, total=False):
 
 
 # Keywords of `simulate` itself; all others are passed to the kernel.
+_SHOWN: Final = 6  # number of outputs in a summary
 _OWN: Final = _Options.__optional_keys__ | {"out"}
 
 
 @dataclass(frozen=True, slots=True)
-class SimulationResult:
-    """Result of `kernel.simulate`: the outputs in order, the findings, the statistics and the printed text."""
+class SimulationResult(Outcome):
+    """Result of `kernel.simulate`: the outputs in order, the findings, the statistics and the printed text.
+
+    `str()` is a summary of at most 15 lines; `text` contains all findings.
+    """
 
     outputs: tuple[object, ...]
     findings: tuple[Finding, ...]
     statistics: Statistics
     printed: str = ""
+    kernel: str = "kernel"
 
     @property
-    def clean(self) -> bool:
-        """Whether the run has no findings."""
-        return not self.findings
+    def all_findings(self) -> tuple[Finding, ...]:
+        """Findings in order of first occurrence."""
+        return self.findings
+
+    @property
+    def extent(self) -> str:
+        """Number of instructions, warps and CTAs."""
+        return str(self.statistics)
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """A line per output (at most 6), with dtype and shape, and the size of the printed text."""
+        outputs = [f"output {number}: {_shape(each)}" for number, each in enumerate(self.outputs[:_SHOWN])]
+        more = [f"{len(self.outputs) - _SHOWN} more outputs"] if len(self.outputs) > _SHOWN else []
+        printed = [f"printed: {counted(self.printed.count(chr(10)), 'line')}"] if self.printed else []
+        return (*outputs, *more, *printed)
+
+
+def _shape(output: object) -> str:
+    dtype, shape = getattr(output, "dtype", type(output).__name__), tuple(getattr(output, "shape", ()))
+    return f"{dtype} {list(shape)}"
 
 
 def claims(arguments: Sequence[object]) -> bool:
@@ -116,7 +140,7 @@ def simulate(kernel: Launchable, arguments: Sequence[object], keywords: Mapping[
     options = cast("_Options", {name: keywords[name] for name in _Options.__optional_keys__ if name in keywords})
     launch = _prepared(kernel, arguments, own, keywords.get("out"))
     result = launch.run(**options)
-    return SimulationResult(launch.outputs, result.findings, result.statistics, result.printed)
+    return SimulationResult(launch.outputs, result.findings, result.statistics, result.printed, kernel.name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,7 +112,9 @@ def run(
     runs = _Runs(launches, asked, seed, delay_async, step_limit, trace, trace_blocks, keep_arrays)
     machines = runs.attempt(WAVE_WARPS)
     # If resident CTAs waited for CTAs that did not fit, run again with as many resident CTAs as on a GPU.
-    return _result(runs.attempt(RESIDENT_WARPS) if any(machine.starved for machine in machines) else machines)
+    machines = runs.attempt(RESIDENT_WARPS) if any(machine.starved for machine in machines) else machines
+    kernels = dict.fromkeys(each.program.entry.name for each in launches)
+    return replace(_result(machines), kernel=", ".join(kernels))
 
 
 def without_blocks(outputs: Iterable[Output], checks: Checks) -> Result:
@@ -330,7 +332,8 @@ def _result(machines: Sequence[Machine]) -> Result:
         steps=sum(machine.steps for machine in machines),
         waves=sum(machine.waves for machine in machines),
     )
-    return Result(_findings(machines), statistics, "".join(text for machine in machines for text in machine.printed))
+    printed = "".join(text for machine in machines for text in machine.printed)
+    return Result(_findings(machines), statistics, printed)
 
 
 def _findings(machines: Sequence[Machine]) -> tuple[Finding, ...]:
