@@ -6,15 +6,12 @@ import io
 import json
 import re
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from pyptx_ir.commands import built_in, main
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
+from pyptx_ir.plugins.manager import manager
 
 GOOD = ".version 8.5\n.target sm_90a\n.address_size 64\n"
 BAD = GOOD + ".func f()\n{\nadd.s32 %r1, , %r2;\nret;\nsub.s32 %r1 %r2;\n}\n"
@@ -183,3 +180,10 @@ def test_help_is_no_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert "targets" in capsys.readouterr().out
     assert main(["check", "--help"]) == 0
     assert "--portability" in capsys.readouterr().out
+
+
+def test_the_page_of_the_command_line_lists_all_commands() -> None:
+    page = Path(__file__).parents[3] / "docs" / "command-line.md"
+    listed = re.findall(r"^\| `pyptx (\w+)", page.read_text(encoding="utf-8"), re.MULTILINE)
+    assert set(listed) == {row.name for row in manager().commands()}
+    assert len(set(listed)) == len(listed)

@@ -30,6 +30,7 @@
         │   ├── SignatureError      specs or grid function do not match the kernel's signature
         │   ├── KeywordError        unknown or misused keyword (also TypeError)
         │   ├── UnboundDimensionsError  `.ptx()` before its symbolic dimensions are known
+        │   ├── KernelFileError     no such kernel in a file or module, or one that cannot be run
         │   └── RuntimeMissingError no installed runtime accepts these arguments
         ├── ContractError           arrays that do not match their Tile; the message names the argument
         │   ├── ArgumentCountError  (also TypeError)
@@ -258,6 +259,14 @@ class AssemblyFailed(DslError):  # noqa: N818  named like ptxas's own word for i
 
 class BundleError(DslError):
     """A bundle that is damaged or inconsistent, or a kernel that cannot be exported."""
+
+
+class KernelFileError(KernelError):
+    """A file or module that cannot be run, or without the kernel that its name, such as `FILE.py:KERNEL`, requests."""
+
+    def __init__(self, message: str, *, where: str = "", help: str | None = None) -> None:
+        """Store the message, and the line of the file at which its run failed; commands have no line of the user."""
+        super().__init__(message, where=where, help=help)
 
 
 class EmptyKernelWarning(UserWarning):

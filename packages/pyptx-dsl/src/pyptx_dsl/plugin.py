@@ -16,8 +16,16 @@ if TYPE_CHECKING:
 
     from pyptx_ir.plugins.advice import Advice
     from pyptx_ir.plugins.rows import Command, LaunchAttribute
+    from pyptx_ir.plugins.source_rows import CommandInput, PtxSource, SourceFormat
 
-__all__ = ["pyptx_advice", "pyptx_api_version", "pyptx_commands", "pyptx_launch_attributes", "pyptx_namespaces"]
+__all__ = [
+    "pyptx_advice",
+    "pyptx_api_version",
+    "pyptx_commands",
+    "pyptx_launch_attributes",
+    "pyptx_namespaces",
+    "pyptx_sources",
+]
 
 _NAMESPACES = (
     *("atom", "bar", "barrier", "cp", "createpolicy", "cvta", "fence", "inst", "match", "mbarrier", "mma", "red"),
@@ -66,13 +74,49 @@ def pyptx_advice() -> Sequence[Advice]:
 
 @hookimpl
 def pyptx_commands() -> Sequence[Command]:
-    """Return the commands that write stubs and bundles."""
+    """Return the commands that print and export kernels, and write stubs."""
     from pyptx_ir.plugins.rows import Command
 
     return (
+        Command("ptx", "print the PTX of a kernel in a Python file, or of an image", _ptx),
+        Command("sass", "print the machine code of a kernel", _sass),
+        Command("resources", "print registers, memory and spills of a kernel", _resources),
         Command("stubs", "write a type stub of ptx.inst with the instructions of plugins", _stubs),
         Command("export", "compile a kernel ahead of time", _export),
     )
+
+
+@hookimpl
+def pyptx_sources() -> Sequence[SourceFormat]:
+    """Return the input format of commands for kernels of Python files: `FILE.py:KERNEL`."""
+    from pyptx_dsl.kernel_names import KERNEL_OF_FILE
+    from pyptx_ir.plugins.source_rows import SourceFormat
+
+    return (SourceFormat("kernels of Python files", _read_kernel, named=KERNEL_OF_FILE),)
+
+
+def _read_kernel(source: CommandInput) -> Sequence[PtxSource]:
+    from pyptx_dsl.listings import read_kernel
+
+    return read_kernel(source)
+
+
+def _ptx(argv: Sequence[str]) -> int:
+    from pyptx_dsl.listings import ptx
+
+    return ptx(argv)
+
+
+def _sass(argv: Sequence[str]) -> int:
+    from pyptx_dsl.listings import sass
+
+    return sass(argv)
+
+
+def _resources(argv: Sequence[str]) -> int:
+    from pyptx_dsl.listings import resources
+
+    return resources(argv)
 
 
 def _stubs(argv: Sequence[str]) -> int:

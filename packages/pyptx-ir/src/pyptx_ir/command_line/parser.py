@@ -31,6 +31,10 @@ class CommandParser(argparse.ArgumentParser):
             allow_abbrev=False,
         )
 
+    def has_option(self, name: str) -> bool:
+        """Return whether there is an option of this name, such as `--arch`."""
+        return name in self._option_string_actions
+
     def error(self, message: str) -> NoReturn:
         """Print a usage error with a suggestion for each unknown option, and exit with status 2."""
         unknown = _UNKNOWN.fullmatch(message)

@@ -1,0 +1,147 @@
+"""`pyptx ptx`, `pyptx sass` and `pyptx resources`: what a kernel, a PTX file or an image compiles to."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pyptx_dsl.errors import KernelFileError, close
+from pyptx_dsl.inspect.answers import disassembled
+from pyptx_dsl.kernel_names import KERNEL_OF_FILE
+from pyptx_dsl.kernels.loading import FoundKernel, found_in_file
+from pyptx_ir.command_line import SUCCESS, CommandParser, run
+from pyptx_ir.plugins.source_rows import PtxSource, target_of
+from pyptx_ir.sources import expanded, read_sources
+from pyptx_ir.sources.reader import ARCH, INPUTS
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from pyptx_ir.plugins.source_rows import CommandInput
+    from pyptx_ir.toolchain import Assembly, Resources
+
+_INPUT: Final = f"FILE.py:KERNEL, with its sizes as options (--B 16), or {INPUTS}"
+_COLUMNS: Final = ("registers", "shared", "stack", "spill_stores", "spill_loads", "barriers")
+
+
+def ptx(argv: Sequence[str]) -> int:
+    """Print the PTX of an input."""
+    return _ran("ptx", "Print the PTX of a kernel, or of an image.", _ptx, argv)
+
+
+def sass(argv: Sequence[str]) -> int:
+    """Print the machine code that ptxas generates for an input."""
+    return _ran("sass", "Print the SASS, NVIDIA's machine code, of a kernel or of PTX. Needs nvdisasm.", _sass, argv)
+
+
+def resources(argv: Sequence[str]) -> int:
+    """Print the registers, shared memory, stack and spills of the kernels of an input, as reported by ptxas."""
+    return _ran("resources", "Print registers, memory and spills of each kernel, from ptxas.", _resources, argv)
+
+
+def read_kernel(source: CommandInput) -> Sequence[PtxSource]:
+    """Return the PTX of the kernel that an input such as `FILE.py:KERNEL:B=16` names."""
+    found = found_in_file(source.name)
+    return (PtxSource(found.name, found.text),)
+
+
+def _ran(
+    name: str, description: str, listing: Callable[[argparse.Namespace, dict[str, str]], str], argv: Sequence[str]
+) -> int:
+    parser = CommandParser(name, description)
+    parser.add_argument("inputs", nargs="+", metavar="INPUT", help=_INPUT)
+    parser.add_argument("--arch", metavar="sm_XY", help=ARCH)
+    parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE instead of standard output")
+    if name == "resources":
+        parser.add_argument("--json", action="store_true", help="print JSON")
+    words, values = _without_values(argv, parser)
+
+    def write(options: argparse.Namespace) -> int:
+        text = listing(options, values)
+        if options.output in (None, "-"):
+            sys.stdout.write(text)
+        else:
+            Path(options.output).write_text(text, encoding="utf-8")
+        return SUCCESS
+
+    return run(parser, write, words)
+
+
+def _without_values(argv: Sequence[str], parser: CommandParser) -> tuple[list[str], dict[str, str]]:
+    """Return arguments without `--NAME VALUE` and `--NAME=VALUE` for names without an option, and these values."""
+    words, values = list[str](), dict[str, str]()
+    rest = iter(argv)
+    for word in rest:
+        name, equals, value = word.partition("=")
+        if name.startswith("--") and name[2:].isidentifier() and not parser.has_option(name):
+            text = value if equals else next(rest, "")
+            if not text:
+                words.append(word)  # argparse reports it
+            values[name[2:]] = text
+        else:
+            words.append(word)
+    return words, values
+
+
+def _read(options: argparse.Namespace, values: dict[str, str]) -> Iterator[FoundKernel | str]:
+    """Yield the kernel of each input that is a Python file, and the PTX modules of the others."""
+    for name in expanded(options.inputs):
+        if KERNEL_OF_FILE.fullmatch(name):
+            yield _with_known(found_in_file(name), values)
+        elif values:
+            raise KernelFileError(f"{name} has no size {next(iter(values))}: only kernels of Python files have sizes")
+        else:
+            yield from (source.load() for source in read_sources(name, options.arch))
+
+
+def _with_known(found: FoundKernel, names: Iterable[str]) -> FoundKernel:
+    """Return a kernel if it has sizes or parameters with all these names; raise KernelFileError otherwise."""
+    known = (*found.kernel.declaration.dimensions, *found.kernel.template_params)
+    for name in names:
+        if name not in known:
+            raise KernelFileError(f"{found.kernel.name} has no size or parameter {name}", help=close(name, known))
+    return found
+
+
+def _ptx(options: argparse.Namespace, values: dict[str, str]) -> str:
+    texts = [each if isinstance(each, str) else each.text(values) for each in _read(options, values)]
+    return "".join(text if text.endswith("\n") else f"{text}\n" for text in texts)
+
+
+def _sass(options: argparse.Namespace, values: dict[str, str]) -> str:
+    found = _read(options, values)
+    return "".join(
+        disassembled(_assembled(each).cubin) if isinstance(each, str) else each.kernel.sass(**each.keywords(values))
+        for each in found
+    )
+
+
+def _resources(options: argparse.Namespace, values: dict[str, str]) -> str:
+    rows: list[Resources] = []
+    for each in _read(options, values):
+        if isinstance(each, str):
+            rows += _assembled(each).resources.values()
+        else:
+            rows.append(each.kernel.resources(**each.keywords(values)))
+    if options.json:
+        return json.dumps([asdict(row) for row in rows], indent=2) + "\n"
+    return "".join(f"{line}\n" for line in _table(rows))
+
+
+def _assembled(text: str) -> Assembly:
+    from pyptx_ir.toolchain import CubinCache, assemble
+
+    return assemble(text, target_of(text), cache=CubinCache())
+
+
+def _table(rows: Sequence[Resources]) -> Iterator[str]:
+    """Yield the lines of a table of resources; registers are per thread, sizes in bytes."""
+    width = max([len("kernel"), *(len(row.entry) for row in rows)])
+    yield "  ".join((f"{'kernel':{width}}", f"{'target':8}", *(f"{name.replace('_', ' '):>12}" for name in _COLUMNS)))
+    for row in rows:
+        cells = (f"{getattr(row, name):>12}" for name in _COLUMNS)
+        yield "  ".join((f"{row.entry:{width}}", f"{row.target:8}", *cells))

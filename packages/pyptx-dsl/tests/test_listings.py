@@ -1,0 +1,159 @@
+"""`pyptx ptx`, `sass` and `resources` of kernels in Python files, and such kernels as inputs of other commands."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pyptx_dsl.kernels.loading import found_in_file
+from pyptx_ir.commands import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HEAD = """\
+from pyptx import Tile, kernel, ptx, reg
+from pyptx.types import f32, u32
+"""
+SCALED = """
+@kernel(in_specs=(Tile("B", "N", f32),), out_specs=(Tile("B", "N", f32),), grid=lambda B: B, block=(32, 1, 1))
+def scaled(X, Y, *, by=2.0):
+    px, py = ptx.global_ptrs(X, Y)
+    value = reg.scalar(f32)
+    ptx.inst.ld.global_.f32(value, ptx.addr(px))
+    ptx.inst.mul.f32(value, value, by)
+    ptx.inst.st.global_.f32(ptx.addr(py), value)
+    ptx.ret()
+"""
+EMPTY = """
+@kernel(arch="sm_80")
+def nothing():
+    ptx.ret()
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "kernels.py"
+    path.write_text(HEAD + SCALED)
+    return str(path)
+
+
+def test_the_ptx_of_a_file_is_that_of_the_kernel(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    text = found_in_file(file).kernel.ptx(B=4, N=32, by=3.0)
+    for words in (
+        [file, "--B", "4", "--N=32", "--by", "3.0"],
+        [f"{file}:scaled", "--B=4", "--N=32", "--by=3.0"],
+        [f"{file}:scaled:B=4,N=32,by=3.0"],
+        [f"{file}::N=32", "--B", "4", "--by", "3.0"],
+    ):
+        assert main(["ptx", *words]) == 0
+        assert capsys.readouterr().out == text
+
+
+def test_a_missing_size_is_named_with_the_option_to_add(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ptx", file, "--N", "32"]) == 2
+    assert capsys.readouterr().err == (
+        f"pyptx ptx: scaled: no size for B\nhelp: add --B 16, or write {file}:scaled:B=16\n"
+    )
+    assert main(["check", file]) == 2
+    assert "scaled: no size for B, N" in capsys.readouterr().err
+
+
+def test_unknown_sizes_are_errors_with_the_known_ones(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ptx", file, "--B", "4", "--M", "32"]) == 2
+    assert "scaled has no size or parameter M" in capsys.readouterr().err
+    assert main(["ptx", file, "--ouput", "x"]) == 2
+    assert "scaled has no size or parameter ouput" in capsys.readouterr().err
+    assert main(["ptx", file, "--B"]) == 2
+    assert "unrecognized arguments: --B" in capsys.readouterr().err
+
+
+def test_several_kernels_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "two.py"
+    path.write_text(HEAD + SCALED + EMPTY)
+    assert main(["ptx", str(path)]) == 2
+    said = capsys.readouterr().err
+    assert f"{path} defines 2 kernels:\n  {path}:scaled\n  {path}:nothing\nhelp: name one of them" in said
+    assert main(["ptx", f"{path}:nothing"]) == 0
+    assert ".entry nothing" in capsys.readouterr().out
+    assert main(["ptx", f"{path}:noting"]) == 2
+    assert "did you mean nothing" in capsys.readouterr().err
+
+
+def test_a_file_runs_once_as_a_script_under_another_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "sizes_of_it.py").write_text("COUNT = 3\n")
+    path = tmp_path / "script.py"
+    path.write_text(
+        f"{HEAD}import sys, sizes_of_it\nprint('ran', sys.argv, __name__ == '__main__', sizes_of_it.COUNT)\n{EMPTY}"
+    )
+    before = list(sys.path), list(sys.argv)
+    for _ in range(2):
+        assert main(["ptx", f"{path}:nothing"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == f"ran ['{path}'] False 3\n"  # not in the output, which is PTX
+    assert captured.out.count(".entry nothing") == 2
+    assert (list(sys.path), list(sys.argv)) == before
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("1 / 0\n", "cannot import {path}: ZeroDivisionError: division by zero"),
+        ("x = (\n", "cannot import {path}: SyntaxError: '(' was never closed"),
+        ("x = 1\n", "{path}: defines no kernel"),
+    ],
+)
+def test_a_file_that_is_no_kernel_is_an_error_without_a_traceback(
+    text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "bad.py"
+    path.write_text(text)
+    assert main(["ptx", str(path)]) == 2
+    error = capsys.readouterr().err
+    assert said.format(path=path) in error
+    assert "Traceback" not in error
+    assert main(["ptx", str(tmp_path / "absent.py")]) == 2
+    assert "file not found" in capsys.readouterr().err
+
+
+def test_other_commands_read_kernels_of_files(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    word = f"{file}:scaled:B=4,N=32"
+    assert main(["check", word]) == 0
+    assert main(["diff", "--quiet", word, f"{file}:scaled:B=4,N=32"]) == 0
+    assert main(["diff", "--quiet", word, f"{file}:scaled:B=4,N=32,by=5.0"]) == 1
+    assert main(["fmt", "--style", "nvcc", "-o", "-", word]) == 0
+    assert ".entry scaled" in capsys.readouterr().out
+
+
+def test_the_output_of_a_listing_may_be_a_file(file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written = tmp_path / "scaled.ptx"
+    assert main(["ptx", f"{file}:scaled:B=4,N=32", "--output", str(written)]) == 0
+    assert capsys.readouterr().out == ""
+    assert main(["ptx", str(written)]) == 0
+    assert capsys.readouterr().out == written.read_text()
+
+
+@pytest.mark.ptxas
+def test_resources_and_machine_code_of_a_kernel_are_those_of_its_ptx(
+    file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written = tmp_path / "scaled.ptx"
+    word = f"{file}:scaled:B=4,N=32"
+    assert main(["ptx", word, "-o", str(written)]) == 0
+    shown = []
+    for each in (word, str(written)):
+        assert main(["resources", "--json", each]) == 0
+        (row,) = json.loads(capsys.readouterr().out)
+        assert row["entry"] == "scaled"
+        assert row["registers"] > 0
+        assert main(["sass", each]) == 0
+        shown.append((row, capsys.readouterr().out))
+    assert shown[0] == shown[1]
+    assert "STG" in shown[0][1]
+    assert main(["resources", word, str(written)]) == 0
+    table = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in table] == ["kernel", "scaled", "scaled"]
