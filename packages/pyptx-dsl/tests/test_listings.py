@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 HEAD = """\
-from pyptx import Tile, kernel, ptx, reg
-from pyptx.types import f32, u32
+from pyptx_dsl import ptx, reg
+from pyptx_dsl.contract.specs import Tile
+from pyptx_dsl.kernels.decorator import kernel
+from pyptx_dsl.types import f32
 """
 SCALED = """
 @kernel(in_specs=(Tile("B", "N", f32),), out_specs=(Tile("B", "N", f32),), grid=lambda B: B, block=(32, 1, 1))

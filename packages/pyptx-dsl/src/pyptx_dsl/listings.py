@@ -8,18 +8,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pyptx_dsl.errors import KernelFileError, close
 from pyptx_dsl.inspect.answers import disassembled
-from pyptx_dsl.kernel_names import KERNEL_OF_FILE
 from pyptx_dsl.kernels.loading import FoundKernel, found_in_file
-from pyptx_ir.command_line import SUCCESS, CommandParser, run
+from pyptx_ir.command_line import SUCCESS, CommandParser, run, without_values
 from pyptx_ir.plugins.source_rows import PtxSource, target_of
-from pyptx_ir.sources import expanded, read_sources
+from pyptx_ir.sources import KERNEL_OF_FILE, expanded, read_sources, with_sizes
 from pyptx_ir.sources.reader import ARCH, INPUTS
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from pyptx_ir.plugins.source_rows import CommandInput
     from pyptx_ir.toolchain import Assembly, Resources
@@ -46,7 +44,7 @@ def resources(argv: Sequence[str]) -> int:
 def read_kernel(source: CommandInput) -> Sequence[PtxSource]:
     """Return the PTX of the kernel that an input such as `FILE.py:KERNEL:B=16` names."""
     found = found_in_file(source.name)
-    return (PtxSource(found.name, found.text),)
+    return (PtxSource(found.name, found.text, kernel=found.runnable()),)
 
 
 def _ran(
@@ -58,7 +56,7 @@ def _ran(
     parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE instead of standard output")
     if name == "resources":
         parser.add_argument("--json", action="store_true", help="print JSON")
-    words, values = _without_values(argv, parser)
+    words, values = without_values(argv, parser)
 
     def write(options: argparse.Namespace) -> int:
         text = listing(options, values)
@@ -71,51 +69,24 @@ def _ran(
     return run(parser, write, words)
 
 
-def _without_values(argv: Sequence[str], parser: CommandParser) -> tuple[list[str], dict[str, str]]:
-    """Return arguments without `--NAME VALUE` and `--NAME=VALUE` for names without an option, and these values."""
-    words, values = list[str](), dict[str, str]()
-    rest = iter(argv)
-    for word in rest:
-        name, equals, value = word.partition("=")
-        if name.startswith("--") and name[2:].isidentifier() and not parser.has_option(name):
-            text = value if equals else next(rest, "")
-            if not text:
-                words.append(word)  # argparse reports it
-            values[name[2:]] = text
-        else:
-            words.append(word)
-    return words, values
-
-
 def _read(options: argparse.Namespace, values: dict[str, str]) -> Iterator[FoundKernel | str]:
     """Yield the kernel of each input that is a Python file, and the PTX modules of the others."""
     for name in expanded(options.inputs):
         if KERNEL_OF_FILE.fullmatch(name):
-            yield _with_known(found_in_file(name), values)
-        elif values:
-            raise KernelFileError(f"{name} has no size {next(iter(values))}: only kernels of Python files have sizes")
+            yield found_in_file(with_sizes(name, values))
         else:
-            yield from (source.load() for source in read_sources(name, options.arch))
-
-
-def _with_known(found: FoundKernel, names: Iterable[str]) -> FoundKernel:
-    """Return a kernel if it has sizes or parameters with all these names; raise KernelFileError otherwise."""
-    known = (*found.kernel.declaration.dimensions, *found.kernel.template_params)
-    for name in names:
-        if name not in known:
-            raise KernelFileError(f"{found.kernel.name} has no size or parameter {name}", help=close(name, known))
-    return found
+            yield from (source.load() for source in read_sources(with_sizes(name, values), options.arch))
 
 
 def _ptx(options: argparse.Namespace, values: dict[str, str]) -> str:
-    texts = [each if isinstance(each, str) else each.text(values) for each in _read(options, values)]
+    texts = [each if isinstance(each, str) else each.text() for each in _read(options, values)]
     return "".join(text if text.endswith("\n") else f"{text}\n" for text in texts)
 
 
 def _sass(options: argparse.Namespace, values: dict[str, str]) -> str:
     found = _read(options, values)
     return "".join(
-        disassembled(_assembled(each).cubin) if isinstance(each, str) else each.kernel.sass(**each.keywords(values))
+        disassembled(_assembled(each).cubin) if isinstance(each, str) else each.kernel.sass(**each.keywords())
         for each in found
     )
 
@@ -126,7 +97,7 @@ def _resources(options: argparse.Namespace, values: dict[str, str]) -> str:
         if isinstance(each, str):
             rows += _assembled(each).resources.values()
         else:
-            rows.append(each.kernel.resources(**each.keywords(values)))
+            rows.append(each.kernel.resources(**each.keywords()))
     if options.json:
         return json.dumps([asdict(row) for row in rows], indent=2) + "\n"
     return "".join(f"{line}\n" for line in _table(rows))

@@ -89,8 +89,8 @@ def pyptx_commands() -> Sequence[Command]:
 @hookimpl
 def pyptx_sources() -> Sequence[SourceFormat]:
     """Return the input format of commands for kernels of Python files: `FILE.py:KERNEL`."""
-    from pyptx_dsl.kernel_names import KERNEL_OF_FILE
     from pyptx_ir.plugins.source_rows import SourceFormat
+    from pyptx_ir.sources import KERNEL_OF_FILE
 
     return (SourceFormat("kernels of Python files", _read_kernel, named=KERNEL_OF_FILE),)
 

@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_ir.command_line import ERRORS, SUCCESS, CommandParser, add_format
+from pyptx_ir.command_line import ERRORS, SUCCESS, CommandParser, add_format, without_values
 from pyptx_ir.command_line import run as run_command
 from pyptx_ir.plugins.source_rows import target_of
 from pyptx_ir.reports import render
-from pyptx_ir.sources import SourceError, read_sources
+from pyptx_ir.sources import SourceError, read_sources, with_sizes
 from pyptx_ir.sources.reader import ARCH, INPUTS, described
 from pyptx_ir.syntax import parse
 from pyptx_ir.syntax.source import Source
 from pyptx_sim import specifications
 from pyptx_sim.errors import KernelTrap, LaunchError, StepLimitExceeded
 from pyptx_sim.extension import examples
+from pyptx_sim.kernel_runs import simulated
 from pyptx_sim.launch import Launch
 from pyptx_sim.program.lowering import lower
 from pyptx_sim.reports import report_of
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
+    from pyptx_ir.plugins.source_rows import RunnableKernel
     from pyptx_ir.syntax.nodes import Module
     from pyptx_sim.findings import Finding
     from pyptx_sim.operation import Array
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
 _EXAMPLES = """
 examples:
+  pyptx sim rms_norm.py --B 16 --N 512            kernel of a Python file, on random arrays
   pyptx sim add.ptx --grid 8 --block 128 --arg f32[1024]=random --arg f32[1024]=random --arg f32[1024] --arg 1024
   pyptx sim add.ptx … --save 2=sum.npy            write the third argument to a file; - prints it
   pyptx sim gemm.ptx --block 128 --shared 65536 --delay-async --checks global-race,shared-race …
@@ -48,10 +51,20 @@ Exit status: 0: no errors found; 1: errors found, or the kernel was stopped; 2: 
 
 def run(argv: Sequence[str]) -> int:
     """Launch, print findings and statistics, save arrays; return the exit status."""
-    return run_command(_parser(), _ran, argv)
+    parser = _parser()
+    words, sizes = without_values(argv, parser)
+
+    def ran(options: argparse.Namespace) -> int:
+        options.files = [with_sizes(name, sizes) for name in options.files]
+        return _ran(options)
+
+    return run_command(parser, ran, words)
 
 
 def _ran(options: argparse.Namespace) -> int:
+    kernels = [each.kernel for name in options.files for each in read_sources(name, options.arch)]
+    if len(kernels) == 1 and kernels[0] is not None:
+        return _ran_kernel(kernels[0], options)
     sources = [source for name in options.files for source in _sources(name, options)]
     files = [source.name for source in sources]
     try:
@@ -64,6 +77,19 @@ def _ran(options: argparse.Namespace) -> int:
     for array, path in saved:
         _save(array, path, options)
     return _written(options, files, result.findings, text=f"{result.printed}{result.text}\n")
+
+
+def _ran_kernel(kernel: RunnableKernel, options: argparse.Namespace) -> int:
+    """Run a kernel that allocates its outputs and has a grid of its own."""
+    try:
+        result = simulated(kernel, options)
+    except (KernelTrap, StepLimitExceeded) as stopped:
+        return _written(options, (), stopped.findings, stopped=stopped.without_findings)
+    arrays = dict(zip(kernel.outputs, map(np.asarray, result.outputs), strict=False))
+    for each in options.save:
+        _save(*_saved(each, arrays, list(kernel.outputs)), options)
+    sys.stderr.write(result.printed if options.format != "text" else "")
+    return _written(options, (), result.findings, text=f"{result.printed}{result.text}\n")
 
 
 def _written(

@@ -10,15 +10,16 @@ import ast
 import sys
 from contextlib import redirect_stdout
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import KernelFileError, UnknownTypeError, close
-from pyptx_dsl.kernel_names import KERNEL_OF_FILE
 from pyptx_dsl.kernels.kernel import Kernel
 from pyptx_dsl.types import PtxType, from_name
 from pyptx_ir.errors import PyptxError
+from pyptx_ir.plugins.source_rows import RunnableKernel
+from pyptx_ir.sources import KERNEL_OF_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,18 +34,19 @@ class FoundKernel:
     name: str
     values: Mapping[str, str]
 
-    def text(self, values: Mapping[str, str] | None = None) -> str:
-        """Return the kernel's PTX for `values`, which are texts, and those in the name.
+    def text(self) -> str:
+        """Return the kernel's PTX. Raise KernelFileError, with the options to add, if a dimension has no size."""
+        return self.kernel.ptx(**self.keywords())
 
-        Raises KernelFileError, with the options to add, if a dimension has no size.
-        """
-        return self.kernel.ptx(**self.keywords(values or {}))
-
-    def keywords(self, values: Mapping[str, str]) -> dict[str, object]:
-        """Return the keywords of methods of the kernel for `values`; see `text`."""
-        found = values_of(self.kernel, {**self.values, **values})
-        missing = [name for name in self.kernel.declaration.dimensions if name not in found]
-        missing = [name for name in missing if name not in self.kernel.template_params]
+    def keywords(self) -> dict[str, object]:
+        """Return the keywords of methods of the kernel; see `text` and `runnable` for the errors."""
+        found = values_of(self.kernel, self.values)
+        declaration = self.kernel.declaration
+        for name in found:
+            if name not in declaration.keywords:
+                known = tuple(sorted(declaration.keywords))
+                raise KernelFileError(f"{self.kernel.name} has no size or parameter {name}", help=close(name, known))
+        missing = [name for name in declaration.dimensions if name not in found and name not in declaration.templates]
         if missing:
             raise KernelFileError(
                 f"{self.kernel.name}: no size for {', '.join(missing)}",
@@ -52,6 +54,18 @@ class FoundKernel:
                 f"or write {self.name}:{','.join(f'{name}=16' for name in missing)}",
             )
         return found
+
+    def runnable(self) -> RunnableKernel:
+        """Return the kernel with its input arrays, for commands that run it."""
+        declaration, found = self.kernel.declaration, self.keywords()
+        given = {**declaration.templates, **found}
+        sizes = {name: size for name in declaration.dimensions if isinstance(size := given.get(name), int)}
+        inputs = tuple(
+            (name, tile.dtype.name, tile.resolve_shape(sizes))
+            for name, tile in zip(declaration.tensors, declaration.in_specs, strict=False)
+        )
+        outputs = declaration.tensors[len(inputs) :]
+        return RunnableKernel(inputs, outputs, partial(self.kernel.simulate, **found))
 
 
 def found_in_file(word: str) -> FoundKernel:

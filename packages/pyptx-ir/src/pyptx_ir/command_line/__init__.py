@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
-from pyptx_ir.command_line.parser import ERRORS, SUCCESS, USAGE_ERROR, CommandParser, add_format, run, text_of
+from pyptx_ir.command_line.parser import (
+    ERRORS,
+    SUCCESS,
+    USAGE_ERROR,
+    CommandParser,
+    add_format,
+    run,
+    text_of,
+    without_values,
+)
 
-__all__ = ["ERRORS", "SUCCESS", "USAGE_ERROR", "CommandParser", "add_format", "run", "text_of"]
+__all__ = ["ERRORS", "SUCCESS", "USAGE_ERROR", "CommandParser", "add_format", "run", "text_of", "without_values"]

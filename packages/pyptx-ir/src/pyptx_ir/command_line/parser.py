@@ -77,6 +77,22 @@ def run(parser: CommandParser, command: Callable[[argparse.Namespace], int], arg
         return USAGE_ERROR
 
 
+def without_values(argv: Sequence[str], parser: CommandParser) -> tuple[list[str], dict[str, str]]:
+    """Return arguments without `--NAME VALUE` and `--NAME=VALUE` for names without an option, and these values."""
+    words, values = list[str](), dict[str, str]()
+    rest = iter(argv)
+    for word in rest:
+        name, equals, value = word.partition("=")
+        if name.startswith("--") and name[2:].isidentifier() and not parser.has_option(name):
+            text = value if equals else next(rest, "")
+            if not text:
+                words.append(word)  # argparse reports it
+            values[name[2:]] = text
+        else:
+            words.append(word)
+    return words, values
+
+
 def text_of(error: Exception) -> str:
     """Return the message of an error; `FILE: message` for a file that cannot be read or written."""
     if isinstance(error, OSError) and error.filename is not None and error.strerror is not None:

@@ -1,9 +1,9 @@
-"""Inputs of `pyptx` commands, their PTX modules, and rows for input formats."""
+"""Inputs of `pyptx` commands, their PTX modules and kernels, and rows for input formats."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyptx_ir.values import Value, value
 
@@ -34,18 +34,32 @@ class CommandInput(Value):
 
 
 @value
+class RunnableKernel(Value):
+    """A kernel of an input that can be run with arrays, without a launch of its PTX.
+
+    `inputs` are the name, the PTX element type and the shape of each input array; `outputs` are the names of the arrays
+    that the kernel returns. `simulate(*arrays, **options)` runs it on the simulator.
+    """
+
+    inputs: tuple[tuple[str, str, tuple[int, ...]], ...]
+    outputs: tuple[str, ...]
+    simulate: Callable[..., Any]
+
+
+@value
 class PtxSource(Value):
     """One PTX module in an input.
 
     `load()` reads and returns its text at each call; it raises SourceError if the module can't be decompressed. If the
     input contains images, `number` counts them from 1, and `offset` is the byte offset of the image in the input.
-    `number` is 0 if the whole input is the module.
+    `number` is 0 if the whole input is the module. `kernel` is the kernel with this PTX, if it has arrays of its own.
     """
 
     file: str
     load: Callable[[], str]
     number: int = 0
     offset: int = 0
+    kernel: RunnableKernel | None = None
 
     @property
     def name(self) -> str:

@@ -8,6 +8,16 @@ from __future__ import annotations
 
 from pyptx_ir.plugins.source_rows import CommandInput, PtxSource, SourceFormat
 from pyptx_ir.sources.errors import SourceError
-from pyptx_ir.sources.reader import expanded, read_source, read_sources
+from pyptx_ir.sources.reader import KERNEL_OF_FILE, expanded, read_source, read_sources, with_sizes
 
-__all__ = ["CommandInput", "PtxSource", "SourceError", "SourceFormat", "expanded", "read_source", "read_sources"]
+__all__ = [
+    "KERNEL_OF_FILE",
+    "CommandInput",
+    "PtxSource",
+    "SourceError",
+    "SourceFormat",
+    "expanded",
+    "read_source",
+    "read_sources",
+    "with_sizes",
+]

@@ -1,0 +1,96 @@
+"""`pyptx sim FILE.py:KERNEL`: kernels of Python files on the simulator."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from pyptx_ir.commands import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HEAD = """\
+import ml_dtypes
+from pyptx import Tile, kernel, ptx, reg, smem
+from pyptx.types import bf16, f32, u32
+"""
+REVERSED = """
+@kernel(in_specs=(Tile("N", f32),), out_specs=(Tile("N", f32),), grid=1, block=lambda N: N)
+def reversed_(X, Y, *, synchronizes=True):
+    px, py = ptx.global_ptrs(X, Y)
+    tid, row = reg.from_(ptx.special.tid.x(), u32), smem.alloc(f32, 64)
+    value = reg.scalar(f32)
+    ptx.inst.ld.global_.f32(value, ptx.addr(px + tid * 4))
+    row[tid] = value
+    if synchronizes:
+        ptx.bar.sync(0)
+    ptx.inst.st.global_.f32(ptx.addr(py + tid * 4), row[63 - tid])
+    ptx.ret()
+"""
+COPIED = """
+@kernel(in_specs=(Tile("N", bf16),), out_specs=(Tile("N", bf16),), grid=1, block=lambda N: N)
+def copied(X, Y):
+    px, py = ptx.global_ptrs(X, Y)
+    tid, value = reg.from_(ptx.special.tid.x(), u32), reg.scalar(bf16)
+    ptx.inst.ld.global_.b16(value, ptx.addr(px + tid * 2))
+    ptx.inst.st.global_.b16(ptx.addr(py + tid * 2), value)
+    ptx.ret()
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "reversed.py"
+    path.write_text(HEAD + REVERSED)
+    return str(path)
+
+
+def test_a_kernel_runs_on_random_arrays_and_its_outputs_can_be_saved(
+    file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    x, y = np.arange(64, dtype=np.float32), tmp_path / "y.npy"
+    np.save(tmp_path / "x.npy", x)
+    assert main(["sim", file, "--N", "64"]) == 0
+    assert capsys.readouterr().out.startswith("no findings: ")
+    assert main(["sim", file, "--N", "64", "--arg", str(tmp_path / "x.npy"), "--save", f"Y={y}"]) == 0
+    np.testing.assert_array_equal(np.load(y), x[::-1])
+
+
+def test_findings_have_the_line_of_python(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sim", f"{file}:reversed_", "--N=64", "--synchronizes=False", "--json"]) == 1
+    (race,) = json.loads(capsys.readouterr().out)["problems"]
+    assert race["rule"] == "shared-race"
+    lines = (HEAD + REVERSED).splitlines()
+    assert [lines[each["line"] - 1].strip() for each in race["positions"]] == [
+        "ptx.inst.st.global_.f32(ptx.addr(py + tid * 4), row[63 - tid])",
+        "row[tid] = value",
+    ]
+    assert {each["file"] for each in race["positions"]} == {file}
+
+
+def test_arrays_of_types_that_numpy_lacks_are_random_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "copied.py"
+    path.write_text(HEAD + COPIED)
+    assert main(["sim", str(path), "--N", "32"]) == 0
+    assert "no findings" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "no size for N"),
+        (["--N", "64", "--block", "32"], "--block is for PTX"),
+        (["--N", "64", "--arg", "f32[64]"], "has no values"),
+        (["--N", "64", "--arg", "f32[32]=zeros"], "N=64 contradicts the arrays"),
+        (["--N", "64", "--M", "3"], "reversed_ has no size or parameter M"),
+    ],
+)
+def test_wrong_calls_are_usage_errors(
+    words: list[str], said: str, file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["sim", file, *words]) == 2
+    assert said in capsys.readouterr().err
