@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -94,3 +96,23 @@ def test_wrong_calls_are_usage_errors(
 ) -> None:
     assert main(["sim", file, *words]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_a_new_file_runs_and_is_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["new", "scaled"]) == 0
+    assert main(["sim", "scaled.py", "--N", "1000"]) == 0
+    assert main(["ptx", "scaled.py", "--N", "1000", "--factor", "3.0"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.startswith("wrote scaled.py; run it: python scaled.py\nno findings: ")
+    assert "0f40400000" in captured.out  # 3.0
+    done = subprocess.run([sys.executable, "scaled.py"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("scaled: no findings: ")
+    assert main(["new", "scaled"]) == 2
+    assert main(["new", "class"]) == 2
+    assert capsys.readouterr().err == (
+        "pyptx new: scaled.py exists; choose another name\npyptx new: 'class' is not a valid name of a function\n"
+    )

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from pyptx_ir.commands import main
 from pyptx_ir.toolchain import CacheWarning, CubinCache, assemble
 from pyptx_ir.toolchain.cache import default_folder
 from pyptx_ir.toolchain.finder import find_tool
@@ -178,3 +179,25 @@ def test_a_refusal_is_not_cached(tmp_path: Path) -> None:
         with pytest.raises(Exception, match="rejects"):
             assemble(KERNEL.replace("ret", "rett"), "sm_90a", cache=cache)
     assert len(cache) == 0
+
+
+def test_the_command_lists_cubins_by_last_use_and_removes_the_oldest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PYPTX_CACHE_DIR", str(tmp_path))
+    cache = CubinCache(tmp_path)
+    for number in range(25):
+        cache.put(key(number), bytes(1000))
+        os.utime(cache._path(key(number)), (number * 100, number * 100))
+    assert main(["cache", "ls"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[-1] for line in lines[:2]] == [f"{key(24)}.cubin", f"{key(23)}.cubin"]
+    assert lines[-2:] == ["and 5 more; --all lists them", f"{tmp_path}: 25 cubins, 0.0 MB"]
+    assert main(["cache", "ls", "--all"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 26
+    assert main(["cache", "prune", "--size", "5K"]) == 0
+    assert {number for number in range(25) if key(number) in cache} == {21, 22, 23, 24}
+    assert main(["cache", "prune", "--size", "5 K"]) == 2
+    assert main(["cache", "prune"]) == 0
+    assert len(cache) == 0
+    assert capsys.readouterr().err == "pyptx cache: --size 5 K: expected a size in bytes, or such as 500M or 2G\n"

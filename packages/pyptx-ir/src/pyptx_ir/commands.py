@@ -8,6 +8,7 @@
     pyptx targets               list the known targets
     pyptx plugins               list the installed plugins
     pyptx doctor                check the installation on this machine, with a hint for each problem
+    pyptx cache ls              list the compiled cubins on disk
 
 `pyptx --version` prints the version, `pyptx help COMMAND` the options of a command.
 
@@ -117,6 +118,7 @@ def built_in() -> tuple[Command, ...]:
         Command("targets", "list the known targets", targets),
         Command("plugins", "list the installed plugins", plugins),
         Command("doctor", "check the installation on this machine", doctor),
+        Command("cache", "list or remove compiled cubins on disk", cache),
     )
 
 
@@ -172,5 +174,12 @@ def plugins(argv: Sequence[str]) -> int:
 def doctor(argv: Sequence[str]) -> int:
     """Check the installation and print the results."""
     from pyptx_ir.doctor.command import doctor as run
+
+    return run(argv)
+
+
+def cache(argv: Sequence[str]) -> int:
+    """List or remove the cubins in the cache."""
+    from pyptx_ir.toolchain.command import cache as run
 
     return run(argv)

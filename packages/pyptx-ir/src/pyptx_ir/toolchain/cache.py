@@ -91,7 +91,7 @@ class CubinCache:
 
     def prune(self, max_bytes: int) -> int:
         """Remove least recently used entries until at most `max_bytes` remain; return the number of bytes removed."""
-        entries = sorted(self._entries(), key=lambda entry: entry[2], reverse=True)
+        entries = sorted(self.entries(), key=lambda entry: entry[2], reverse=True)
         kept = removed = 0
         for path, size, _ in entries:
             if kept + size <= max_bytes:
@@ -103,16 +103,16 @@ class CubinCache:
 
     def clear(self) -> None:
         """Remove every entry from the cache folder."""
-        for path, _, _ in self._entries():
+        for path, _, _ in self.entries():
             path.unlink(missing_ok=True)
 
     def size(self) -> int:
         """Return the total size of the cached entries in bytes."""
-        return sum(size for _, size, _ in self._entries())
+        return sum(size for _, size, _ in self.entries())
 
     def __len__(self) -> int:
         """Return the number of cubins in the cache."""
-        return sum(1 for _ in self._entries())
+        return sum(1 for _ in self.entries())
 
     def __contains__(self, key: object) -> bool:
         """Return whether the cache has a valid entry for `key`."""
@@ -151,7 +151,7 @@ class CubinCache:
         stamp.touch()
         self.prune(self.max_bytes)
 
-    def _entries(self) -> Iterator[tuple[Path, int, float]]:
+    def entries(self) -> Iterator[tuple[Path, int, float]]:
         """Yield path, size in bytes and time of last use of every entry; skip entries that are removed concurrently."""
         for path in self.folder.glob(f"??/*{_SUFFIX}"):
             try:
