@@ -1,26 +1,15 @@
-"""The formats of `--format`, each a function from a `Report` to its text."""
+"""The formats of `--format`: each is a module of this package with a function `text`, imported when it is used."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
-from pyptx_ir.reports.github import github
-from pyptx_ir.reports.json import as_json
-from pyptx_ir.reports.junit import junit
-from pyptx_ir.reports.sarif import sarif
+from importlib import import_module
+from typing import TYPE_CHECKING, Final, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from pyptx_ir.reports.report import Report
 
-FORMATS: Final[Mapping[str, Callable[[Report], str]]] = {
-    "json": as_json,
-    "github": github,
-    "sarif": sarif,
-    "junit": junit,
-}
-"""Function from a report to its text, by the name of a format; `text` is not here, because each command has its own."""
+FORMATS: Final = ("json", "github", "sarif", "junit")
+"""Names of the formats; `text` is not one of them, because each command prints its own text."""
 
 
 def render(report: Report, style: str) -> str:
@@ -30,4 +19,6 @@ def render(report: Report, style: str) -> str:
         KeyError: no format has this name.
 
     """
-    return FORMATS[style](report)
+    if style not in FORMATS:
+        raise KeyError(style)
+    return cast("str", import_module(f"pyptx_ir.reports.{style}").text(report))

@@ -12,7 +12,7 @@ _IN_MESSAGES: Final = (("%", "%25"), ("\r", "%0D"), ("\n", "%0A"))
 _IN_PROPERTIES: Final = (*_IN_MESSAGES, (":", "%3A"), (",", "%2C"))
 
 
-def github(report: Report) -> str:
+def text(report: Report) -> str:
     """Return a line such as `::error file=a.ptx,line=6,col=2,title=shared-race::…` per problem."""
     unreadable = (_command("error", {"file": each.input}, each.message) for each in report.unreadable)
     return "".join((*map(_line, report.problems), *unreadable))

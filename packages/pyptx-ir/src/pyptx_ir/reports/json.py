@@ -12,7 +12,7 @@ VERSION: Final = 1
 """Version of the schema. It rises when a field changes or goes; new fields do not change it."""
 
 
-def as_json(report: Report) -> str:
+def text(report: Report) -> str:
     """Return a report as an indented JSON object."""
     return json.dumps(as_object(report), indent=2) + "\n"
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _NOT_IN_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def junit(report: Report) -> str:
+def text(report: Report) -> str:
     """Return a report as a test suite: an input with errors fails; warnings and notes are its output."""
     failed = {problem.input for problem in report.problems if problem.severity == "error"}
     unreadable = {each.input: each.message for each in report.unreadable}

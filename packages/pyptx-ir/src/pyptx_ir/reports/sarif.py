@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
 
-def sarif(report: Report) -> str:
+def text(report: Report) -> str:
     """Return a report as a SARIF log with one run."""
     rules = {problem.rule: "" for problem in report.problems} | dict(report.rules or {})
     names = list(rules)
