@@ -4,7 +4,7 @@
 
 Kinds of names: a `rule` or a `page` is replaced where it is a whole word, hyphens included; a `name` where it is a
 whole identifier; a `keyword` where `=` follows, an `attribute` after a dot. Other kinds are internal names, for
-`same_code.py` and tests; they are not replaced. A second run changes nothing.
+tests; they are not replaced. A second run changes nothing.
 """
 
 from __future__ import annotations
