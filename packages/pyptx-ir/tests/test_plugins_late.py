@@ -133,15 +133,15 @@ def test_a_kind_of_inputs_is_read_by_every_command(
 ) -> None:
     def read(source: CommandInput) -> list[PtxSource]:
         file, _, name = source.name.rpartition(":")
-        assert file == str(tmp_path / "made.py")
+        assert file == str(tmp_path / "made.jl")
         return [
             PtxSource(source.name, lambda: TEXT.replace("late.b32 %r1, %r0", "ret").replace("entry k", f"entry {name}"))
         ]
 
-    name = f"{tmp_path / 'made.py'}:kernel"
+    name = f"{tmp_path / 'made.jl'}:kernel"
     with pytest.raises(FileNotFoundError):
         read_sources(name)
-    row = SourceFormat("functions", read, named=re.compile(r"\.py:\w+$"))
+    row = SourceFormat("functions", read, named=re.compile(r"\.jl:\w+$"))
     plugins.register(plugin(pyptx_sources=lambda: [row]), "late")
     assert ".entry kernel()" in read_source(name).load()
     for words in (["check", name], ["diff", name, name], ["fmt", name, "-o", "-"]):

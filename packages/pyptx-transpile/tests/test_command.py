@@ -77,7 +77,7 @@ def test_several_files_need_a_folder(tmp_path: Path, capfd: pytest.CaptureFixtur
     assert run(["a.ptx", "b.ptx", "-o", str(tmp_path / "nowhere")]) == 2
     assert "-o DIR" in capfd.readouterr().err
     assert run([str(tmp_path)]) == 2
-    assert "Is a directory" in capfd.readouterr().err
+    assert "is a folder without .ptx files" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])

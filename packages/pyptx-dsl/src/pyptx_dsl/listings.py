@@ -14,6 +14,7 @@ from pyptx_ir.command_line import SUCCESS, CommandParser, run, without_values
 from pyptx_ir.plugins.source_rows import PtxSource, target_of
 from pyptx_ir.sources import KERNEL_OF_FILE, expanded, read_sources, with_sizes
 from pyptx_ir.sources.reader import ARCH, INPUTS
+from pyptx_ir.syntax.source import encode
 
 if TYPE_CHECKING:
     import argparse
@@ -61,9 +62,10 @@ def _ran(
     def write(options: argparse.Namespace) -> int:
         text = listing(options, values)
         if options.output in (None, "-"):
-            sys.stdout.write(text)
+            sys.stdout.flush()
+            sys.stdout.buffer.write(encode(text))
         else:
-            Path(options.output).write_text(text, encoding="utf-8")
+            Path(options.output).write_bytes(encode(text))
         return SUCCESS
 
     return run(parser, write, words)

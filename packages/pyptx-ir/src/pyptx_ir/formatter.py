@@ -78,6 +78,8 @@ def _one(name: str, style: Style, options: argparse.Namespace) -> int:
         if options.check:
             return _differs(name) if done != text else 0
         _write(options.output or name, done, changed=options.output is not None or done != text)
+    except BrokenPipeError:
+        raise
     except (OSError, PyptxError) as error:
         return _refused(error)
     return 0

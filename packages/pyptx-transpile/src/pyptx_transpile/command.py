@@ -164,6 +164,8 @@ def _one(options: argparse.Namespace, work: _Work) -> Report | None:
                 on_progress=on_progress,
             )
         _write(work.output, done.text)
+    except BrokenPipeError:
+        raise
     except (OSError, PyptxError) as error:
         _refused(error)
         return None
