@@ -152,7 +152,7 @@ def test_an_interrupt_ends_the_command_with_one_line(line: str, tmp_path: Path) 
     if line.startswith("sim"):
         path.write_text(PTX.replace("{ ret; }", "{ L: bra L; }"))
     else:
-        os.mkfifo(path)  # nobody writes
+        os.mkfifo(path)  # no process writes to it
     command = [sys.executable, "-m", "pyptx", *line.split(), str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         with pytest.raises(subprocess.TimeoutExpired):

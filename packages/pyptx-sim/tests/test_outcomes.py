@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from html.parser import HTMLParser
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +11,12 @@ import jsonschema
 import numpy as np
 import pytest
 
+from pyptx_ir.plugins.rows import Frame
 from pyptx_sim import explore, run
 from pyptx_sim.errors import LaunchError
+from pyptx_sim.findings import Finding
 from pyptx_sim.outcome import LINES, Outcome
+from pyptx_sim.result import Result, Statistics
 
 from .test_runtime import Scale, simulate
 
@@ -98,3 +102,51 @@ def test_the_summary_of_a_simulation_lists_its_outputs() -> None:
     result = simulate(Scale(), x, by=3)
     assert str(result).splitlines()[1:] == ["  output 0: uint32 [8]"]
     result.assert_clean()
+
+
+HOSTILE = '</summary></pre><script>alert("x")</script><img src=x onerror=alert(1)>&amp;'
+
+
+class Texts(HTMLParser):
+    """The texts of a page, and the names of its elements."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.elements: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert {name for name, _ in attrs} <= {"style"}
+        self.elements.append(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+@pytest.mark.parametrize("of", [ran, explored])
+def test_a_notebook_shows_every_finding_and_no_markup_of_a_kernel(of: Callable[[str], Outcome]) -> None:
+    page = Texts()
+    page.feed(of(RACY)._repr_html_())
+    outcome = of(RACY)
+    assert all(str(finding) in page.text for finding in outcome.all_findings)
+    assert page.elements.count("details") == len(outcome.all_findings)
+    frames = (Frame(HOSTILE, 3, HOSTILE),)
+    finding = Finding("global-race", HOSTILE, 3, frames, label=HOSTILE, notes=(HOSTILE,), help=HOSTILE)
+    hostile = Result((finding,), Statistics(1, 1, 1, 1, 1), HOSTILE, HOSTILE)
+    page = Texts()
+    page.feed(hostile._repr_html_())
+    assert set(page.elements) == {"div", "p", "b", "details", "summary", "span", "pre"}
+    assert page.text.count(HOSTILE) >= 6
+    assert json.loads(hostile.to_json())["problems"][0]["help"] == HOSTILE
+
+
+def test_hostile_texts_do_not_change_a_terminal() -> None:
+    """A file name or message may contain an escape sequence, which would clear the screen or hide a finding."""
+    escape = "\x1b[2J\x1b]0;title\x07"
+    finding = Finding(
+        "global-race", f"race {escape}", 3, (Frame(f"k{escape}.py", 3, "f"),), notes=(escape,), help=escape
+    )
+    hostile = Result((finding,), Statistics(1, 1, 1, 1, 1), "", f"k{escape}")
+    for text in (str(hostile), hostile.text):
+        assert "\x1b" not in text
+        assert "\x07" not in text

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_ir.renamed import former_attribute
+from pyptx_ir.syntax.source import visible
 from pyptx_sim.extension import rules
 from pyptx_sim.origins import SourceLocation
 
@@ -55,7 +56,7 @@ class Finding:
     @property
     def headline(self) -> str:
         """First line of the text: severity, rule and message, as `error[shared-race]: data race on …`."""
-        return f"{self.severity}[{self.rule}]: {self.message}"
+        return visible(f"{self.severity}[{self.rule}]: {self.message}")
 
     @property
     def summary(self) -> str:
@@ -64,7 +65,7 @@ class Finding:
             _line(self.line, self.module, self.origin),
             _line(self.other_line, self.other_module, self.other_origin),
         ]
-        return f"{self.headline} ({' and '.join(filter(None, where))})" if any(where) else self.headline
+        return visible(f"{self.headline} ({' and '.join(filter(None, where))})") if any(where) else self.headline
 
     def __str__(self) -> str:
         """Return the headline, then one line each for labels, positions, notes and help."""
@@ -80,7 +81,7 @@ class Finding:
             lines.append(f"  note: {self.count} occurrences")
         if self.help:
             lines.append(f"  help: {self.help}")
-        return "\n".join(lines)
+        return "\n".join(visible(line) for text in lines for line in text.split("\n"))
 
 
 def _line(line: int | None, module: int | None, origin: tuple[Frame, ...]) -> str:

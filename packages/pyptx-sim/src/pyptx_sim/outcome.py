@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyptx_ir.isa.modules.counting import counted
 from pyptx_ir.reports import render
+from pyptx_ir.syntax.source import visible
 from pyptx_sim.errors import LaunchError
 from pyptx_sim.extension import rules
 from pyptx_sim.reports import report_of
@@ -70,19 +71,30 @@ class Outcome:
         return f"{', '.join((*counts, *stopped))}: {self.extent}"
 
     @property
+    def _titled(self) -> str:
+        """The headline after the kernel's name."""
+        return f"{visible(self.kernel)}: {self.headline}"
+
+    @property
     def text(self) -> str:
         """All findings, as `pyptx sim` prints them, the errors that ended runs, and the headline."""
         return "\n\n".join((*map(str, self.all_findings), *self.stops, self.headline))
 
     def __str__(self) -> str:
         """Return a summary of at most 15 lines: the headline, facts, and a line for each of the first findings."""
-        lines = [f"{self.kernel}: {self.headline}", *(f"  {fact}" for fact in self.facts)]
+        lines = [self._titled, *(f"  {fact}" for fact in self.facts)]
         rows = [*self.rows, *(each.splitlines()[0] for each in self.stops)]
         room = LINES - len(lines)
         if len(rows) > room:
             more = len(rows) - (room - 1)
             rows = [*rows[: room - 1], f"and {more} more; print(result.text) shows all"]
         return "\n".join([*lines, *(f"  {row}" for row in rows)])
+
+    def _repr_html_(self) -> str:
+        """Return the summary as HTML, for notebooks; each finding opens to its text."""
+        from pyptx_sim.html import html_of
+
+        return html_of(self)
 
     def assert_clean(self, allow: Iterable[str] = ()) -> None:
         """Raise an AssertionError whose text is the findings, except findings of the rules `allow`.
@@ -99,7 +111,7 @@ class Outcome:
             raise LaunchError(f"allow: no rule {', '.join(unknown)}", help="pyptx explain --list lists all rules")
         found = [finding for finding in self.all_findings if finding.rule not in allowed]
         if found or self.stops:
-            raise AssertionError("\n\n".join((f"{self.kernel}: {self.headline}", *map(str, found), *self.stops)))
+            raise AssertionError("\n\n".join((self._titled, *map(str, found), *self.stops)))
 
     def to_json(self) -> str:
         """Return the findings as a JSON report, which docs/reports.md describes."""
