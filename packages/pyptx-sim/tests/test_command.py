@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import io
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,9 +14,6 @@ from pyptx_sim.numerics.formats import widen_bf16
 from pyptx_sim.specifications import arguments
 
 from .ptx_text import module
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PARAMETERS = ".param .u64 out, .param .u64 x, .param .u32 n"
 ADD = (
@@ -183,3 +182,11 @@ def test_it_says_how_many_blocks_are_resident(tmp_path: Path, capsys: pytest.Cap
     capsys.readouterr()
     assert main([*given, "--resident-blocks", "7"]) == 2
     assert "cooperative grid of 8 CTAs, but resident_blocks=7" in capsys.readouterr().err
+
+
+def test_a_kernel_is_read_from_standard_input(
+    kernel: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(Path(kernel).read_bytes())))
+    assert main(["sim", "-", *words("u32[32]", "u32[32]=arange", "1"), "--save", "0=-"]) == 0
+    assert capsys.readouterr().out.endswith("no findings: 10 instructions of 1 warp in 1 CTA\n")

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
-    from pyptx_ir.plugins.source_rows import RunnableKernel
+    from pyptx_ir.plugins.source_rows import PtxSource, RunnableKernel
     from pyptx_ir.syntax.nodes import Module
     from pyptx_sim.findings import Finding
     from pyptx_sim.operation import Array
@@ -62,10 +62,11 @@ def run(argv: Sequence[str]) -> int:
 
 
 def _ran(options: argparse.Namespace) -> int:
-    kernels = [each.kernel for name in options.files for each in read_sources(name, options.arch)]
+    inputs = [read_sources(name, options.arch) for name in options.files]
+    kernels = [each.kernel for found in inputs for each in found]
     if len(kernels) == 1 and kernels[0] is not None:
         return _ran_kernel(kernels[0], options)
-    sources = [source for name in options.files for source in _sources(name, options)]
+    sources = [source for found in inputs for source in _chosen(found, options)]
     files = [source.name for source in sources]
     try:
         result, saved = _launched([parse(source.text, source.name) for source in sources], options)
@@ -135,9 +136,8 @@ def _launched(modules: Sequence[Module], options: argparse.Namespace) -> tuple[R
     return result, saved
 
 
-def _sources(name: str, options: argparse.Namespace) -> Iterator[Source]:
+def _chosen(sources: Sequence[PtxSource], options: argparse.Namespace) -> Iterator[Source]:
     """Yield the modules of a file; if some of its modules define `--entry`, only these modules."""
-    sources = read_sources(name, options.arch)
     texts = [source.load() for source in sources]
     if len(set(map(target_of, texts))) > 1:
         raise SourceError(
