@@ -15,6 +15,7 @@ from pyptx_ir.commands import INTERRUPTED, READER_GONE, main
 from pyptx_ir.plugins.manager import manager
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 PTX = ".version 8.5\n.target sm_90a\n.address_size 64\n.visible .entry k() { ret; }\n"
@@ -146,6 +147,15 @@ def test_a_reader_that_exits_ends_the_command_without_a_word(line: str, good: st
     assert (done.returncode, done.stderr) == (READER_GONE, "")
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Make subprocesses of a test receive SIGINT, even if a shell started the tests in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("line", ["check", "sim --block 1024 --grid 4000", "transpile"])
 def test_an_interrupt_ends_the_command_with_one_line(line: str, tmp_path: Path) -> None:
     path = tmp_path / "endless.ptx"
@@ -155,8 +165,11 @@ def test_an_interrupt_ends_the_command_with_one_line(line: str, tmp_path: Path) 
         os.mkfifo(path)  # no process writes to it
     command = [sys.executable, "-m", "pyptx", *line.split(), str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(timeout=1.5)
-        process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=20)
+        try:
+            with pytest.raises(subprocess.TimeoutExpired):
+                process.wait(timeout=1.5)
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=20)
+        finally:
+            process.kill()
     assert (process.returncode, said) == (INTERRUPTED, "\ninterrupted\n")
