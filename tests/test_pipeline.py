@@ -79,7 +79,7 @@ def test_standard_input_output_and_reports(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("nothing.ptx",), "No such file"),
+        (("nothing.ptx",), "no such file"),
         (("image.cubin",), "image"),
         (("bad.ptx",), "bad.ptx:1:1"),
         (("bad.ptx", "--rules", "lop"), "unknown rule 'lop'"),

@@ -44,7 +44,7 @@ def _expanded(name: str) -> Sequence[str]:
     if Path(name).is_dir():
         found = sorted(str(path) for path in Path(name).rglob("*.ptx") if path.is_file())
         if not found:
-            raise SourceError(f"{name} is a folder without .ptx files", help=f"for other files write '{name}/*'")
+            raise SourceError(f"{name} is a folder without .ptx files")
         return found
     if not has_magic(name) or Path(name).exists():
         return [name]
