@@ -86,6 +86,8 @@ def test_arrays_of_types_that_numpy_lacks_are_random_too(tmp_path: Path, capsys:
     [
         ([], "no size for N"),
         (["--N", "64", "--block", "32"], "--block is for PTX"),
+        (["--N", "64", "--grid", "2"], "--grid is for PTX"),
+        (["--N", "64", "--arch", "sm_80"], "has no PTX for sm_80"),
         (["--N", "64", "--arg", "f32[64]"], "has no values"),
         (["--N", "64", "--arg", "f32[32]=zeros"], "N=64 contradicts the arrays"),
         (["--N", "64", "--M", "3"], "reversed_ has no size or parameter M"),

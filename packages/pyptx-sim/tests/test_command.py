@@ -190,3 +190,10 @@ def test_a_kernel_is_read_from_standard_input(
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(Path(kernel).read_bytes())))
     assert main(["sim", "-", *words("u32[32]", "u32[32]=arange", "1"), "--save", "0=-"]) == 0
     assert capsys.readouterr().out.endswith("no findings: 10 instructions of 1 warp in 1 CTA\n")
+
+
+def test_a_misspelled_option_of_a_launch_is_an_error_with_a_suggestion(
+    kernel: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["sim", kernel, "--gird", "8", *words("u32[32]", "u32[32]=arange", "1")]) == 2
+    assert "did you mean --grid?" in capsys.readouterr().err

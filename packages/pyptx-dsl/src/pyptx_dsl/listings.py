@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from pyptx_dsl.inspect.answers import disassembled
 from pyptx_dsl.kernels.loading import FoundKernel, found_in_file
-from pyptx_ir.command_line import SUCCESS, CommandParser, run, without_values
+from pyptx_ir.command_line import SUCCESS, CommandParser, run
 from pyptx_ir.plugins.source_rows import PtxSource, target_of
-from pyptx_ir.sources import KERNEL_OF_FILE, expanded, read_sources, with_sizes
+from pyptx_ir.sources import KERNEL_OF_FILE, expanded, read_sources, with_sizes, without_sizes
 from pyptx_ir.sources.reader import ARCH, INPUTS
 from pyptx_ir.syntax.source import encode
 
@@ -57,7 +57,7 @@ def _ran(
     parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE instead of standard output")
     if name == "resources":
         parser.add_argument("--json", action="store_true", help="print JSON")
-    words, values = without_values(argv, parser)
+    words, values = without_sizes(argv, parser)
 
     def write(options: argparse.Namespace) -> int:
         text = listing(options, values)
@@ -73,11 +73,12 @@ def _ran(
 
 def _read(options: argparse.Namespace, values: dict[str, str]) -> Iterator[FoundKernel | str]:
     """Yield the kernel of each input that is a Python file, and the PTX modules of the others."""
-    for name in expanded(options.inputs):
+    for name in (with_sizes(each, values) for each in expanded(options.inputs)):
+        sources = read_sources(name, options.arch)  # raises SourceError for a kernel of another target
         if KERNEL_OF_FILE.fullmatch(name):
-            yield found_in_file(with_sizes(name, values))
+            yield found_in_file(name)
         else:
-            yield from (source.load() for source in read_sources(with_sizes(name, values), options.arch))
+            yield from (source.load() for source in sources)
 
 
 def _ptx(options: argparse.Namespace, values: dict[str, str]) -> str:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_ir.command_line import ERRORS, SUCCESS, CommandParser, add_format, without_values
+from pyptx_ir.command_line import ERRORS, SUCCESS, CommandParser, add_format
 from pyptx_ir.command_line import run as run_command
 from pyptx_ir.plugins.source_rows import target_of
 from pyptx_ir.reports import render
-from pyptx_ir.sources import SourceError, read_sources, with_sizes
+from pyptx_ir.sources import SourceError, read_sources, with_sizes, without_sizes
 from pyptx_ir.sources.reader import ARCH, INPUTS, described
 from pyptx_ir.syntax import parse
 from pyptx_ir.syntax.source import Source
@@ -52,7 +52,7 @@ Exit status: 0: no errors found; 1: errors found, or the kernel was stopped; 2: 
 def run(argv: Sequence[str]) -> int:
     """Launch, print findings and statistics, save arrays; return the exit status."""
     parser = _parser()
-    words, sizes = without_values(argv, parser)
+    words, sizes = without_sizes(argv, parser)
 
     def ran(options: argparse.Namespace) -> int:
         options.files = [with_sizes(name, sizes) for name in options.files]

@@ -19,14 +19,22 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Array
     from pyptx_sim.runtime import SimulationResult
 
-_OF_PTX: Final = ("entry", "target", "block", "shared", "cooperative")
-"""Options that describe the launch of PTX; a kernel of a Python file has its own."""
+_OF_PTX: Final = {
+    "entry": None,
+    "target": None,
+    "grid": 1,
+    "block": None,
+    "cluster": 1,
+    "shared": 0,
+    "cooperative": False,
+}
+"""Defaults of the options that describe the launch of PTX; a kernel of a Python file has its own launch."""
 
 
 def simulated(kernel: RunnableKernel, options: argparse.Namespace) -> SimulationResult:
     """Run a kernel with the options of `pyptx sim`; without `--arg` its inputs are random."""
-    for name in _OF_PTX:
-        if getattr(options, name):
+    for name, default in _OF_PTX.items():
+        if getattr(options, name) != default:
             raise LaunchError(f"--{name} is for PTX: a kernel of a Python file has its own launch")
     names = [name for name, _, _ in kernel.inputs]
     texts = options.arg or [f"{dtype}[{','.join(map(str, shape))}]=random" for _, dtype, shape in kernel.inputs]

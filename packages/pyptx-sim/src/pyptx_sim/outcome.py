@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
@@ -21,7 +22,7 @@ LINES: Final = 15
 """Maximum number of lines of a summary."""
 
 
-class Outcome:
+class Outcome(ABC):
     """Base of the results of one run, and of runs under several schedules.
 
     A subclass defines `kernel` (the kernel's name), `all_findings`, `stops` (messages of errors that ended runs), and
@@ -33,9 +34,9 @@ class Outcome:
     kernel: str
 
     @property
+    @abstractmethod
     def all_findings(self) -> Sequence[Finding]:
         """Findings in order of first occurrence."""
-        raise NotImplementedError
 
     @property
     def stops(self) -> Sequence[str]:
@@ -43,9 +44,9 @@ class Outcome:
         return ()
 
     @property
+    @abstractmethod
     def extent(self) -> str:
         """What ran: `72 instructions of 4 warps in 4 CTAs`."""
-        raise NotImplementedError
 
     @property
     def facts(self) -> Sequence[str]:

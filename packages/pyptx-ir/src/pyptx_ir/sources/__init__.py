@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pyptx_ir.plugins.source_rows import CommandInput, PtxSource, SourceFormat
 from pyptx_ir.sources.errors import SourceError
-from pyptx_ir.sources.reader import KERNEL_OF_FILE, expanded, read_source, read_sources, with_sizes
+from pyptx_ir.sources.reader import KERNEL_OF_FILE, expanded, read_source, read_sources, with_sizes, without_sizes
 
 __all__ = [
     "KERNEL_OF_FILE",
@@ -20,4 +20,5 @@ __all__ = [
     "read_source",
     "read_sources",
     "with_sizes",
+    "without_sizes",
 ]

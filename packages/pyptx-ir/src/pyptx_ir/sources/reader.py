@@ -15,6 +15,8 @@ from pyptx_ir.sources.texts import PTX
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from pyptx_ir.command_line import CommandParser
+
 INPUTS: Final = (
     "PTX, a cuobjdump listing, or a file with PTX images (lib.so#2: the second); a folder of PTX files, or a pattern "
     "such as '**/*.ptx'; -: standard input"
@@ -74,6 +76,18 @@ def read_sources(name: str, arch: str | None = None) -> Sequence[PtxSource]:
         if not found:
             raise SourceError(f"{source.name} has no PTX module #{number}")
     return found if arch is None else _for_target(source, found, arch)
+
+
+def without_sizes(argv: Sequence[str], parser: CommandParser) -> tuple[list[str], dict[str, str]]:
+    """Return a command's arguments without the sizes of a kernel in a Python file, such as `--B 16`, and the sizes.
+
+    Without such a kernel among the arguments, none is a size: the parser reports options that it does not know.
+    """
+    if not any(map(KERNEL_OF_FILE.fullmatch, argv)):
+        return list(argv), {}
+    from pyptx_ir.command_line import without_values
+
+    return without_values(argv, parser)
 
 
 def with_sizes(name: str, sizes: Mapping[str, str]) -> str:
