@@ -44,8 +44,8 @@ def ended(command: Callable[[], int]) -> int:
     try:
         status = command()
         sys.stdout.flush()
-    except KeyboardInterrupt:
-        print("\ninterrupted", file=sys.stderr)
+    except KeyboardInterrupt as interrupt:  # its text, if it has one, is the extent of the partial result
+        print(f"\n{str(interrupt) or 'interrupted'}", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
         # When Python exits, flushing the buffered output would raise BrokenPipeError again, with a traceback.
