@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,21 +14,21 @@ from pyptx_ir.command_line import USAGE_ERROR, CommandParser, text_of
 from pyptx_ir.command_line import run as run_command
 from pyptx_ir.commands import ended
 from pyptx_ir.errors import PyptxError
+from pyptx_ir.isa.modules.counting import counted
 from pyptx_ir.plugins.source_rows import target_of
 from pyptx_ir.processes import in_processes, jobs
 from pyptx_ir.sources import PtxSource, SourceError, read_source, read_sources
 from pyptx_ir.sources.reader import ARCH, INPUTS, described, expanded
+from pyptx_ir.terminal import Progress, show_progress
 from pyptx_transpile.transpiler import chosen, transpile
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Generator, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from pyptx_transpile.progress import ProgressCallback
     from pyptx_transpile.transpiler import RejectedRewrite, Transpiled, Unchecked
 
 _FOLDER = "several outputs need an existing folder: -o DIR"
-_LONG = 500_000  # minimum characters of PTX with a progress bar: transpiling them takes a second or more
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +73,19 @@ def _transpiled(options: argparse.Namespace) -> int:
     lost = _lost(work)
     if lost is not None:
         return _refused(lost)
-    reports = _all(options, work)
-    if options.report == "json":
-        known = [asdict(report) for report in reports if report is not None]
-        sys.stderr.write(_json(known if len(reports) > 1 else known[0]) if known else "")
-    return 0 if readable and None not in reports else USAGE_ERROR
+    reports: dict[int, Report | None] = {}
+    try:
+        for number, report in _all(options, work):
+            reports[number] = report  # noqa: PERF403 - an interrupt keeps the reports so far
+    except KeyboardInterrupt:
+        if len(work) > 1:
+            raise KeyboardInterrupt(f"interrupted after {len(reports)} of {counted(len(work), 'file')}") from None
+        raise
+    finally:
+        if options.report == "json":
+            known = [asdict(report) for _, report in sorted(reports.items()) if report is not None]
+            sys.stderr.write(_json(known if len(work) > 1 else known[0]) if known else "")
+    return 0 if readable and None not in reports.values() else USAGE_ERROR
 
 
 def _work(options: argparse.Namespace) -> tuple[list[_Work], bool]:
@@ -134,41 +139,61 @@ def _lost(work: Sequence[_Work]) -> str | None:
     return None
 
 
-def _all(options: argparse.Namespace, work: Sequence[_Work]) -> list[Report | None]:
-    """Transpile all modules; return their reports in the order of the files."""
-    if len(work) <= 1 or options.jobs == 1:
-        return [_one(options, each) for each in work]
+def _all(options: argparse.Namespace, work: Sequence[_Work]) -> Iterator[tuple[int, Report | None]]:
+    """Transpile all modules; yield the index of each module and its report, in order of completion."""
+    if len(work) <= 1:
+        with show_progress("transpiling") as shown:
+            yield from ((0, _one(options, each, shown, alone=True)) for each in work)
+        return
+    with show_progress("transpiling", "file") as shown:
+        for count, done in enumerate(_several(options, work, shown), 1):
+            shown(count, len(work))
+            yield done
+
+
+def _several(
+    options: argparse.Namespace, work: Sequence[_Work], shown: Progress
+) -> Iterator[tuple[int, Report | None]]:
+    if options.jobs == 1:
+        yield from ((number, _one(options, each, shown)) for number, each in enumerate(work))
+        return
     with in_processes(partial(_numbered, options), enumerate(work), options.jobs) as done:
-        return list(dict(sorted(done)).values())
+        yield from done
 
 
 def _numbered(options: argparse.Namespace, work: tuple[int, _Work]) -> tuple[int, Report | None]:
     number, each = work
-    return number, _one(options, each)
+    return number, _one(options, each, Progress("transpiling"))
 
 
-def _one(options: argparse.Namespace, work: _Work) -> Report | None:
+def _one(options: argparse.Namespace, work: _Work, shown: Progress, *, alone: bool = False) -> Report | None:
     """Transpile one module; return its report, or None on an error. Errors and text reports go to standard error."""
     name = work.source.name
     try:
         rules = chosen(None if options.rules is None else options.rules.split(","), sugar=options.sugar)
-        source = work.source.load()
-        with _bar(name, source, alone=options.jobs == 1) as on_progress:
-            done = transpile(
-                source,
-                rules,
-                name=name,
-                kernel_name=options.name,
-                verify=options.verify,
-                unchecked=options.unchecked,
-                on_progress=on_progress,
-            )
-        _write(work.output, done.text)
+        done = transpile(
+            work.source.load(),
+            rules,
+            name=name,
+            kernel_name=options.name,
+            verify=options.verify,
+            unchecked=options.unchecked,
+            on_progress=shown if alone else None,
+        )
+        with shown.hidden():
+            _write(work.output, done.text)
+            _comment(options, name, done)
     except BrokenPipeError:
         raise
     except (OSError, PyptxError) as error:
-        _refused(error)
+        with shown.hidden():
+            _refused(error)
         return None
+    return Report(name, dict(done.matched), dict(done.applied), done.rejected, done.dropped, done.unchecked)
+
+
+def _comment(options: argparse.Namespace, name: str, done: Transpiled) -> None:
+    """Print what a user should know about a transpiled module, and the statistics of `--report text`."""
     if done.refused:
         sys.stderr.write(f"pyptx transpile: {name} is emitted with unchecked=True: {done.refused}\n")
     if done.unchecked:
@@ -177,22 +202,6 @@ def _one(options: argparse.Namespace, work: _Work) -> Report | None:
         sys.stderr.write(f"pyptx transpile: {name}: {what} emitted with unchecked=True: {first.reason}\n")
     if options.report == "text":
         sys.stderr.write(_table(done))
-    return Report(name, dict(done.matched), dict(done.applied), done.rejected, done.dropped, done.unchecked)
-
-
-@contextmanager
-def _bar(name: str, source: str, *, alone: bool) -> Generator[ProgressCallback | None]:
-    """Show a progress bar for a long file if stderr is a terminal and `tqdm` is installed; yield its callback."""
-    if not alone or len(source) < _LONG or not sys.stderr.isatty() or find_spec("tqdm") is None:
-        yield None
-        return
-    with import_module("tqdm").tqdm(desc=Path(name).name, unit=" steps", unit_scale=True, leave=False) as bar:
-
-        def show(done: int, total: int) -> None:
-            bar.total = total
-            bar.update(done - bar.n)
-
-        yield show
 
 
 def _refused(why: str | Exception) -> int:
