@@ -1,10 +1,11 @@
-"""`pyptx sim`: launch an entry of PTX files on the simulator, and print the findings."""
+"""`pyptx sim` and `pyptx trace`: launch an entry of PTX files on the simulator; print findings, draw a timeline."""
 
 from __future__ import annotations
 
 import re
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -16,8 +17,9 @@ from pyptx_ir.sources import SourceError, read_sources, with_sizes, without_size
 from pyptx_ir.sources.reader import ARCH, INPUTS, described
 from pyptx_ir.syntax import parse
 from pyptx_ir.syntax.source import Source
+from pyptx_ir.terminal import show_progress
 from pyptx_sim import specifications
-from pyptx_sim.errors import KernelTrap, LaunchError, StepLimitExceeded
+from pyptx_sim.errors import KernelTrap, LaunchError, SimulationInterrupted, StepLimitExceeded
 from pyptx_sim.extension import examples
 from pyptx_sim.kernel_runs import simulated
 from pyptx_sim.launch import Launch
@@ -32,9 +34,11 @@ if TYPE_CHECKING:
 
     from pyptx_ir.plugins.source_rows import PtxSource, RunnableKernel
     from pyptx_ir.syntax.nodes import Module
+    from pyptx_ir.terminal import ProgressCallback
     from pyptx_sim.findings import Finding
     from pyptx_sim.operation import Array
     from pyptx_sim.result import Result
+    from pyptx_sim.runtime import SimulationResult
 
 _EXAMPLES = """
 examples:
@@ -44,14 +48,30 @@ examples:
   pyptx sim gemm.ptx --block 128 --shared 65536 --delay-async --checks global-race,shared-race …
   pyptx sim main.ptx library.ptx --entry main --cooperative --grid 64 …        linked, cooperative grid
   pyptx sim gemm.ptx --arg a:bf16[256,64]=random --arg '(f32[256,256], s32=256)' …
+  pyptx trace rms_norm.py --B 16 --N 512 -o run.json     a timeline; same options as sim
 
-Exit status: 0: no errors found; 1: errors found, or the kernel was stopped; 2: invalid command or launch.
+Exit status: 0: no errors found; 1: errors found, or the kernel was stopped; 2: invalid command or launch; 130: an
+interrupt ended the run, whose findings are printed.
 """
+_VIEWERS: Final = {".json": "open it at https://ui.perfetto.dev", ".svg": "open it in a browser"}
 
 
 def run(argv: Sequence[str]) -> int:
     """Launch, print findings and statistics, save arrays; return the exit status."""
-    parser = _parser()
+    parser = _parser("sim", "Run an entry of PTX files on the simulator and print the findings.")
+    parser.add_argument("--trace", metavar="FILE", help="write a timeline: .json (Perfetto) or .svg")
+    return _command(parser, argv)
+
+
+def trace(argv: Sequence[str]) -> int:
+    """Launch like `run`, and write a timeline of warps, mbarriers and asynchronous operations."""
+    parser = _parser("trace", "Run an entry of PTX files on the simulator and write a timeline.")
+    where = "write the timeline to FILE: .json (Perfetto) or .svg"
+    parser.add_argument("-o", "--output", dest="trace", required=True, metavar="FILE", help=where)
+    return _command(parser, argv)
+
+
+def _command(parser: CommandParser, argv: Sequence[str]) -> int:
     words, sizes = without_sizes(argv, parser)
 
     def ran(options: argparse.Namespace) -> int:
@@ -69,44 +89,79 @@ def _ran(options: argparse.Namespace) -> int:
     sources = [source for found in inputs for source in _chosen(found, options)]
     files = [source.name for source in sources]
     try:
-        result, saved = _launched([parse(source.text, source.name) for source in sources], options)
-    except (KernelTrap, StepLimitExceeded) as stopped:
-        return _written(options, files, stopped.findings, stopped=stopped.without_findings)
+        with show_progress("simulating", "CTA") as on_progress:
+            modules = [parse(source.text, source.name) for source in sources]
+            result, saved = _launched(modules, options, on_progress)
+    except (KernelTrap, StepLimitExceeded, KeyboardInterrupt) as stopped:
+        return _stopped(options, files, stopped)
     except ValueError as error:
         raise LaunchError(str(error)) from error
-    sys.stderr.write(result.printed if options.format != "text" else "")
     for array, path in saved:
         _save(array, path, options)
-    return _written(options, files, result.findings, text=f"{result.printed}{result.text}\n")
+    return _completed(options, files, result)
 
 
 def _ran_kernel(kernel: RunnableKernel, options: argparse.Namespace) -> int:
     """Run a kernel that allocates its outputs and has a grid of its own."""
     try:
-        result = simulated(kernel, options)
-    except (KernelTrap, StepLimitExceeded) as stopped:
-        return _written(options, (), stopped.findings, stopped=stopped.without_findings)
+        with show_progress("simulating", "CTA") as on_progress:
+            result = simulated(kernel, options, on_progress)
+    except (KernelTrap, StepLimitExceeded, KeyboardInterrupt) as stopped:
+        return _stopped(options, (), stopped)
     arrays = dict(zip(kernel.outputs, map(np.asarray, result.outputs), strict=False))
     for each in options.save:
         _save(*_saved(each, arrays, list(kernel.outputs)), options)
+    return _completed(options, (), result)
+
+
+def _completed(options: argparse.Namespace, files: Sequence[str], result: Result | SimulationResult) -> int:
+    """Print the kernel's output, the findings and the statistics of a run; return the exit status."""
     sys.stderr.write(result.printed if options.format != "text" else "")
-    return _written(options, (), result.findings, text=f"{result.printed}{result.text}\n")
+    _write(options, files, result.findings, text=f"{result.printed}{result.text}\n")
+    if result.statistics.ctas:
+        _show_timeline(options)
+    return ERRORS if any(finding.severity == "error" for finding in result.findings) else SUCCESS
 
 
-def _written(
-    options: argparse.Namespace, files: Sequence[str], findings: Sequence[Finding], *, text: str = "", stopped: str = ""
+def _stopped(
+    options: argparse.Namespace,
+    files: Sequence[str],
+    error: KernelTrap | StepLimitExceeded | KeyboardInterrupt,
 ) -> int:
-    """Print the findings of a run in the format of the options; `stopped` is the error that ended the run."""
+    """Print the findings of a run before an error, and the error; raise an interrupt again."""
+    started = not isinstance(error, KeyboardInterrupt) or isinstance(error, SimulationInterrupted)
+    findings = error.findings if started else ()
+    message = str(error) or "interrupted" if isinstance(error, KeyboardInterrupt) else error.without_findings
+    _write(options, files, findings, text="".join(f"{each}\n\n" for each in findings), error=message)
+    if started:
+        _show_timeline(options)
+    if isinstance(error, KeyboardInterrupt):
+        raise error
+    sys.stderr.write(f"{message}\n" if options.format == "text" else "")
+    return ERRORS
+
+
+def _write(
+    options: argparse.Namespace, files: Sequence[str], findings: Sequence[Finding], *, text: str, error: str = ""
+) -> None:
+    """Print a text, or a report in the format of the options; `error` is the message of an error that ended the run."""
     if options.format == "text":
-        sys.stdout.write(text or "".join(f"{finding}\n\n" for finding in findings))
-        sys.stderr.write(f"{stopped}\n" if stopped else "")
+        sys.stdout.write(text)
     else:
         kernel = f"{options.files[0]}:{options.entry}" if options.entry else options.files[0]
-        sys.stdout.write(render(report_of(findings, kernel, files=files, error=stopped), options.format))
-    return ERRORS if stopped or any(finding.severity == "error" for finding in findings) else SUCCESS
+        sys.stdout.write(render(report_of(findings, kernel, files=files, error=error), options.format))
 
 
-def _launched(modules: Sequence[Module], options: argparse.Namespace) -> tuple[Result, list[tuple[Array, str]]]:
+def _show_timeline(options: argparse.Namespace) -> None:
+    """Print the name of the timeline's file, and the program that displays it."""
+    if options.trace is not None:
+        out = sys.stdout if options.format == "text" else sys.stderr
+        out.write(f"timeline: {options.trace} ({_VIEWERS[Path(options.trace).suffix]})\n")
+
+
+def _launched(
+    modules: Sequence[Module], options: argparse.Namespace, on_progress: ProgressCallback
+) -> tuple[Result, list[tuple[Array, str]]]:
     program = lower(modules, options.entry, options.target)
     names = [place.name for place in program.parameters]
     given = specifications.arguments(options.arg, names)
@@ -132,6 +187,7 @@ def _launched(modules: Sequence[Module], options: argparse.Namespace) -> tuple[R
         target=options.target,
         step_limit=options.steps,
         trace=options.trace,
+        progress=on_progress,
     )
     return result, saved
 
@@ -175,10 +231,10 @@ def _checks(text: str) -> str | list[str]:
     return text if text in {"all", "none"} else text.split(",")
 
 
-def _parser() -> CommandParser:
+def _parser(name: str, description: str) -> CommandParser:
     parser = CommandParser(
-        "sim",
-        "Run an entry of PTX files on the simulator and print the findings.",
+        name,
+        description,
         f"arguments, in the order of the entry's parameters:\n{_how_arguments_are_written()}\n{_EXAMPLES}",
     )
     add = parser.add_argument
@@ -211,7 +267,6 @@ def _parser() -> CommandParser:
         help="maximum number of basic blocks executed by the kernel",
     )
     add_format(parser)
-    add("--trace", metavar="FILE", help="write a timeline: .json (Perfetto) or .svg")
     return parser
 
 

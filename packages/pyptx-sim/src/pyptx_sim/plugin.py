@@ -51,10 +51,13 @@ def pyptx_runtimes() -> Sequence[Runtime]:
 
 @hookimpl
 def pyptx_commands() -> Sequence[Command]:
-    """Return the command that launches PTX on the simulator."""
+    """Return the commands that launch PTX on the simulator."""
     from pyptx_ir.plugins.rows import Command
 
-    return (Command("sim", "run PTX on the simulator and print the findings", _sim),)
+    return (
+        Command("sim", "run PTX on the simulator and print the findings", _sim),
+        Command("trace", "run PTX on the simulator and write a timeline", _trace),
+    )
 
 
 @hookimpl
@@ -81,6 +84,12 @@ def _sim(argv: Sequence[str]) -> int:
     from pyptx_sim.command import run
 
     return run(argv)
+
+
+def _trace(argv: Sequence[str]) -> int:
+    from pyptx_sim.command import trace
+
+    return trace(argv)
 
 
 def _check() -> Sequence[Diagnosis]:
