@@ -15,6 +15,7 @@ from pyptx_ir.plugins.source_rows import PtxSource, target_of
 from pyptx_ir.sources import KERNEL_OF_FILE, expanded, read_sources, with_sizes, without_sizes
 from pyptx_ir.sources.reader import ARCH, INPUTS
 from pyptx_ir.syntax.source import encode
+from pyptx_ir.terminal import show_progress
 
 if TYPE_CHECKING:
     import argparse
@@ -60,7 +61,8 @@ def _ran(
     words, values = without_sizes(argv, parser)
 
     def write(options: argparse.Namespace) -> int:
-        text = listing(options, values)
+        with show_progress("tracing" if name == "ptx" else "compiling"):
+            text = listing(options, values)
         if options.output in (None, "-"):
             sys.stdout.flush()
             sys.stdout.buffer.write(encode(text))
