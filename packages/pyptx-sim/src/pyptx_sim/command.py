@@ -129,13 +129,13 @@ def _stopped(
     error: KernelTrap | StepLimitExceeded | KeyboardInterrupt,
 ) -> int:
     """Print the findings of a run before an error, and the error; raise an interrupt again."""
-    started = not isinstance(error, KeyboardInterrupt) or isinstance(error, SimulationInterrupted)
-    findings = error.findings if started else ()
-    message = str(error) or "interrupted" if isinstance(error, KeyboardInterrupt) else error.without_findings
-    _write(options, files, findings, text="".join(f"{each}\n\n" for each in findings), error=message)
-    if started:
-        _show_timeline(options)
-    if isinstance(error, KeyboardInterrupt):
+    if isinstance(error, KeyboardInterrupt) and not isinstance(error, SimulationInterrupted):  # before the launch
+        _write(options, files, (), text="", error="interrupted")
+        raise error
+    message = str(error) if isinstance(error, SimulationInterrupted) else error.without_findings
+    _write(options, files, error.findings, text="".join(f"{each}\n\n" for each in error.findings), error=message)
+    _show_timeline(options)
+    if isinstance(error, SimulationInterrupted):
         raise error
     sys.stderr.write(f"{message}\n" if options.format == "text" else "")
     return ERRORS
