@@ -16,6 +16,7 @@ from pyptx_ir.sources import SourceError, read_sources, with_sizes, without_size
 from pyptx_ir.sources.reader import ARCH, INPUTS, described
 from pyptx_ir.syntax import parse
 from pyptx_ir.syntax.source import Source
+from pyptx_ir.terminal import write
 from pyptx_sim import specifications
 from pyptx_sim.errors import KernelTrap, LaunchError, StepLimitExceeded
 from pyptx_sim.extension import examples
@@ -51,7 +52,7 @@ Exit status: 0: no errors found; 1: errors found, or the kernel was stopped; 2: 
 
 def run(argv: Sequence[str]) -> int:
     """Launch, print findings and statistics, save arrays; return the exit status."""
-    parser = _parser()
+    parser = sim_parser()
     words, sizes = without_sizes(argv, parser)
 
     def ran(options: argparse.Namespace) -> int:
@@ -74,10 +75,10 @@ def _ran(options: argparse.Namespace) -> int:
         return _written(options, files, stopped.findings, stopped=stopped.without_findings)
     except ValueError as error:
         raise LaunchError(str(error)) from error
-    sys.stderr.write(result.printed if options.format != "text" else "")
+    (sys.stdout if options.format == "text" else sys.stderr).write(result.printed)
     for array, path in saved:
         _save(array, path, options)
-    return _written(options, files, result.findings, text=f"{result.printed}{result.text}\n")
+    return _written(options, files, result.findings, text=f"{result.text}\n")
 
 
 def _ran_kernel(kernel: RunnableKernel, options: argparse.Namespace) -> int:
@@ -89,8 +90,8 @@ def _ran_kernel(kernel: RunnableKernel, options: argparse.Namespace) -> int:
     arrays = dict(zip(kernel.outputs, map(np.asarray, result.outputs), strict=False))
     for each in options.save:
         _save(*_saved(each, arrays, list(kernel.outputs)), options)
-    sys.stderr.write(result.printed if options.format != "text" else "")
-    return _written(options, (), result.findings, text=f"{result.printed}{result.text}\n")
+    (sys.stdout if options.format == "text" else sys.stderr).write(result.printed)
+    return _written(options, (), result.findings, text=f"{result.text}\n")
 
 
 def _written(
@@ -98,8 +99,8 @@ def _written(
 ) -> int:
     """Print the findings of a run in the format of the options; `stopped` is the error that ended the run."""
     if options.format == "text":
-        sys.stdout.write(text or "".join(f"{finding}\n\n" for finding in findings))
-        sys.stderr.write(f"{stopped}\n" if stopped else "")
+        write(text or "".join(f"{finding}\n\n" for finding in findings))
+        write(f"{stopped}\n" if stopped else "", sys.stderr)
     else:
         kernel = f"{options.files[0]}:{options.entry}" if options.entry else options.files[0]
         sys.stdout.write(render(report_of(findings, kernel, files=files, error=stopped), options.format))
@@ -175,7 +176,8 @@ def _checks(text: str) -> str | list[str]:
     return text if text in {"all", "none"} else text.split(",")
 
 
-def _parser() -> CommandParser:
+def sim_parser() -> CommandParser:
+    """Return the parser of the options of `pyptx sim`."""
     parser = CommandParser(
         "sim",
         "Run an entry of PTX files on the simulator and print the findings.",

@@ -52,9 +52,9 @@ def pyptx_runtimes() -> Sequence[Runtime]:
 @hookimpl
 def pyptx_commands() -> Sequence[Command]:
     """Return the command that launches PTX on the simulator."""
-    from pyptx_ir.plugins.rows import Command
+    from pyptx_ir.plugins.commands import command
 
-    return (Command("sim", "run PTX on the simulator and print the findings", _sim),)
+    return (command("sim", "run PTX on the simulator and print the findings", "pyptx_sim.command:run"),)
 
 
 @hookimpl
@@ -75,12 +75,6 @@ def pyptx_doctor_checks() -> Sequence[DoctorCheck]:
     from pyptx_ir.plugins.rows import DoctorCheck
 
     return (DoctorCheck("simulator", _check),)
-
-
-def _sim(argv: Sequence[str]) -> int:
-    from pyptx_sim.command import run
-
-    return run(argv)
 
 
 def _check() -> Sequence[Diagnosis]:

@@ -22,6 +22,7 @@ from pyptx_ir.reports.json import as_line
 from pyptx_ir.sources.reader import ARCH, INPUTS, expanded, read_sources
 from pyptx_ir.syntax.parser import parse_recovering
 from pyptx_ir.syntax.source import Source
+from pyptx_ir.terminal import write
 
 if TYPE_CHECKING:
     import argparse
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 def check(argv: Sequence[str]) -> int:
     """Check PTX files. Return 0 without errors, 1 with errors, 2 for a usage error or a file that can't be read."""
-    return run(_parser(), _checked, argv)
+    return run(check_parser(), _checked, argv)
 
 
 def _checked(options: argparse.Namespace) -> int:
@@ -47,7 +48,8 @@ def _checked(options: argparse.Namespace) -> int:
         return _diagnostics(reports, len(options.files), options.format)
 
 
-def _parser() -> CommandParser:
+def check_parser() -> CommandParser:
+    """Return the parser of the options of `pyptx check`."""
     parser = CommandParser(
         "check", "Check PTX files: syntax, names, instructions, directives, limits. Exits with 1 for an error."
     )
@@ -145,5 +147,5 @@ def _portability(sources: Sequence[Source], style: str) -> int:
 
 def _say(*lines: str) -> None:
     """Print lines and flush, because the reader of a pipe waits for them."""
-    sys.stdout.writelines(f"{line}\n" for line in lines)
+    write("".join(f"{line}\n" for line in lines))
     sys.stdout.flush()
