@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyptx_ir.commands import INTERRUPTED
-from pyptx_ir.terminal import Progress
+from pyptx_ir.terminal.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +26,7 @@ PROGRAM = """
 import sys, time
 from pyptx_ir.commands import ended
 from pyptx_ir.terminal import progress as module
-from pyptx_ir.terminal import show_progress
+from pyptx_ir.terminal.progress import show_progress
 
 {before}
 def work():

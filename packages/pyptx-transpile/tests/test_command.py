@@ -89,7 +89,7 @@ def test_the_report_on_several_files_is_one_document(
     for name in names:
         (tmp_path / name).write_text(SOURCE)
     assert run([*names, "--sugar", "--report", "json", "-o", str(tmp_path), "-j", jobs]) == 0
-    assert [report["file"] for report in json.loads(capfd.readouterr().err)] == names
+    assert json.loads(capfd.readouterr().err)["inputs"] == names
 
 
 def listing(*texts: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pyptx_dsl.inspect.answers import disassembled
@@ -14,8 +13,8 @@ from pyptx_ir.command_line import SUCCESS, CommandParser, run
 from pyptx_ir.plugins.source_rows import PtxSource, target_of
 from pyptx_ir.sources import KERNEL_OF_FILE, expanded, read_sources, with_sizes, without_sizes
 from pyptx_ir.sources.reader import ARCH, INPUTS
-from pyptx_ir.syntax.source import encode
-from pyptx_ir.terminal import show_progress
+from pyptx_ir.terminal import table, write_code
+from pyptx_ir.terminal.progress import show_progress
 
 if TYPE_CHECKING:
     import argparse
@@ -30,17 +29,34 @@ _COLUMNS: Final = ("registers", "shared", "stack", "spill_stores", "spill_loads"
 
 def ptx(argv: Sequence[str]) -> int:
     """Print the PTX of an input."""
-    return _ran("ptx", "Print the PTX of a kernel, or of an image.", _ptx, argv)
+    return _ran(ptx_parser(), _ptx, argv)
 
 
 def sass(argv: Sequence[str]) -> int:
     """Print the machine code that ptxas generates for an input."""
-    return _ran("sass", "Print the SASS, NVIDIA's machine code, of a kernel or of PTX. Needs nvdisasm.", _sass, argv)
+    return _ran(sass_parser(), _sass, argv)
 
 
 def resources(argv: Sequence[str]) -> int:
     """Print the registers, shared memory, stack and spills of the kernels of an input, as reported by ptxas."""
-    return _ran("resources", "Print registers, memory and spills of each kernel, from ptxas.", _resources, argv)
+    return _ran(resources_parser(), _resources, argv)
+
+
+def ptx_parser() -> CommandParser:
+    """Return the parser of the options of `pyptx ptx`."""
+    return _parser("ptx", "Print the PTX of a kernel, or of an image.")
+
+
+def sass_parser() -> CommandParser:
+    """Return the parser of the options of `pyptx sass`."""
+    return _parser("sass", "Print the SASS, NVIDIA's machine code, of a kernel or of PTX. Needs nvdisasm.")
+
+
+def resources_parser() -> CommandParser:
+    """Return the parser of the options of `pyptx resources`."""
+    parser = _parser("resources", "Print registers, memory and spills of each kernel, from ptxas.")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    return parser
 
 
 def read_kernel(source: CommandInput) -> Sequence[PtxSource]:
@@ -49,25 +65,22 @@ def read_kernel(source: CommandInput) -> Sequence[PtxSource]:
     return (PtxSource(found.name, found.text, kernel=found.runnable()),)
 
 
-def _ran(
-    name: str, description: str, listing: Callable[[argparse.Namespace, dict[str, str]], str], argv: Sequence[str]
-) -> int:
+def _parser(name: str, description: str) -> CommandParser:
     parser = CommandParser(name, description)
     parser.add_argument("inputs", nargs="+", metavar="INPUT", help=_INPUT)
     parser.add_argument("--arch", metavar="sm_XY", help=ARCH)
-    parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE instead of standard output")
-    if name == "resources":
-        parser.add_argument("--json", action="store_true", help="print JSON")
+    return parser
+
+
+def _ran(
+    parser: CommandParser, listing: Callable[[argparse.Namespace, dict[str, str]], str], argv: Sequence[str]
+) -> int:
     words, values = without_sizes(argv, parser)
 
     def write(options: argparse.Namespace) -> int:
-        with show_progress("tracing" if name == "ptx" else "compiling"):
+        with show_progress("tracing" if listing is _ptx else "compiling"):
             text = listing(options, values)
-        if options.output in (None, "-"):
-            sys.stdout.flush()
-            sys.stdout.buffer.write(encode(text))
-        else:
-            Path(options.output).write_bytes(encode(text))
+        write_code(text, "pyptx") if listing is _ptx else sys.stdout.write(text)
         return SUCCESS
 
     return run(parser, write, words)
@@ -105,19 +118,12 @@ def _resources(options: argparse.Namespace, values: dict[str, str]) -> str:
             rows.append(each.kernel.resources(**each.keywords()))
     if options.json:
         return json.dumps([asdict(row) for row in rows], indent=2) + "\n"
-    return "".join(f"{line}\n" for line in _table(rows))
+    cells = [[row.entry, row.target, *(str(getattr(row, name)) for name in _COLUMNS)] for row in rows]
+    headings = ("kernel", "target", *(name.replace("_", " ") for name in _COLUMNS))
+    return table(cells, headings, right=range(2, len(headings)))
 
 
 def _assembled(text: str) -> Assembly:
     from pyptx_ir.toolchain import CubinCache, assemble
 
     return assemble(text, target_of(text), cache=CubinCache())
-
-
-def _table(rows: Sequence[Resources]) -> Iterator[str]:
-    """Yield the lines of a table of resources; registers are per thread, sizes in bytes."""
-    width = max([len("kernel"), *(len(row.entry) for row in rows)])
-    yield "  ".join((f"{'kernel':{width}}", f"{'target':8}", *(f"{name.replace('_', ' '):>12}" for name in _COLUMNS)))
-    for row in rows:
-        cells = (f"{getattr(row, name):>12}" for name in _COLUMNS)
-        yield "  ".join((f"{row.entry:{width}}", f"{row.target:8}", *cells))

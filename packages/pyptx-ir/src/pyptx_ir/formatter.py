@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyptx_ir.command_line import USAGE_ERROR, CommandParser, run, text_of
+from pyptx_ir.command_line import ERRORS, SUCCESS, USAGE_ERROR, CommandParser, add_format, run, text_of
 from pyptx_ir.errors import PyptxError
+from pyptx_ir.reports import Position, Problem, Report, Unreadable, render
 from pyptx_ir.sources.reader import ARCH, INPUTS, described, expanded, read_source, read_sources
 from pyptx_ir.syntax.parser import parse
 from pyptx_ir.syntax.source import encode
 from pyptx_ir.syntax.style.formatting import formatted
 from pyptx_ir.syntax.style.inference import infer_style
 from pyptx_ir.syntax.style.known import KNOWN
+from pyptx_ir.terminal import write
 
 if TYPE_CHECKING:
     import argparse
@@ -25,13 +28,38 @@ if TYPE_CHECKING:
 _LIKE = "like="
 
 
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """The style and the options of a command, and what it has found so far."""
+
+    style: Style
+    options: argparse.Namespace
+    unformatted: list[Problem] = field(default_factory=list)
+    unreadable: list[Unreadable] = field(default_factory=list)
+
+    def compare(self, name: str, before: str, after: str) -> int:
+        """Return the status of `--check` for a text and its formatted text; list the file if they differ."""
+        if before == after:
+            return SUCCESS
+        if self.options.format == "text":
+            sys.stdout.write(f"{name}\n")
+        first = (Position(name, 1),)
+        self.unformatted.append(Problem(name, "unformatted", "error", "formatting would change this file", first))
+        return ERRORS
+
+    def refuse(self, name: str, error: Exception) -> int:
+        """Print why a file is not formatted, and return the status."""
+        self.unreadable.append(Unreadable(name, text_of(error)))
+        return _refused(error)
+
+
 def fmt(argv: Sequence[str]) -> int:
     """Format each file.
 
     Return 0 on success, 1 if `--check` found an unformatted file, 2 for a usage error or a file that can't be read,
     parsed or formatted. Such a file is left unchanged; the other files are still formatted.
     """
-    return run(_parser(), _formatted, argv)
+    return run(fmt_parser(), _formatted, argv)
 
 
 def _formatted(options: argparse.Namespace) -> int:
@@ -39,11 +67,21 @@ def _formatted(options: argparse.Namespace) -> int:
     options.files = expanded(options.files)
     if options.output is not None and (len(options.files) > 1 or options.check):
         return _refused("-o takes one file and excludes --check")
-    return max(_one(name, style, options) for name in options.files)
+    if options.format != "text" and not options.check:
+        return _refused("--format is for --check")
+    work = _Work(style, options)
+    status = max(_one(name, work) for name in options.files)
+    if options.format != "text":
+        report = Report("pyptx fmt", tuple(options.files), tuple(work.unformatted), tuple(work.unreadable))
+        sys.stdout.write(render(report, options.format))
+    return status
 
 
-def _parser() -> CommandParser:
-    parser = CommandParser("fmt", "Reformat the whitespace of PTX files; tokens and comments do not change.")
+def fmt_parser() -> CommandParser:
+    """Return the parser of the options of `pyptx fmt`."""
+    parser = CommandParser(
+        "fmt", "Reformat the whitespace of PTX files; tokens and comments do not change.", output=False
+    )
     parser.add_argument("files", nargs="+", metavar="FILE", help=f"{INPUTS}; PTX in images is printed, not rewritten")
     parser.add_argument("--arch", metavar="sm_XY", help=ARCH)
     parser.add_argument(
@@ -53,6 +91,7 @@ def _parser() -> CommandParser:
         help=f"{', '.join(KNOWN)}, or {_LIKE}FILE for the style of that file (default: canonical)",
     )
     parser.add_argument("--check", action="store_true", help="write nothing; list the files that would change")
+    add_format(parser)
     parser.add_argument(
         "-o", "--output", metavar="OUT", help="write to OUT (-: standard output) instead of the file itself"
     )
@@ -68,36 +107,38 @@ def _style(name: str) -> Style:
     raise PyptxError(f"unknown style {name!r}: valid styles are {', '.join(KNOWN)} and {_LIKE}FILE")
 
 
-def _one(name: str, style: Style, options: argparse.Namespace) -> int:
+def _one(name: str, work: _Work) -> int:
+    options, style = work.options, work.style
     try:
         sources = read_sources(name, options.arch)
         if sources[0].number:
-            return _images(sources, style, options)
+            return _images(sources, work)
         text = sources[0].load()
         done = formatted(text, style, name)
         if options.check:
-            return _differs(name) if done != text else 0
+            return work.compare(name, text, done)
         _write(options.output or name, done, changed=options.output is not None or done != text)
     except BrokenPipeError:
         raise
     except (OSError, PyptxError) as error:
-        return _refused(error)
-    return 0
+        return work.refuse(name, error)
+    return SUCCESS
 
 
-def _images(sources: Sequence[PtxSource], style: Style, options: argparse.Namespace) -> int:
+def _images(sources: Sequence[PtxSource], work: _Work) -> int:
     """Print the formatted PTX images of a file, each after a comment with its name. The file is never written."""
+    options = work.options
     output = options.output or "-"
     if output != "-" and Path(output).exists() and Path(output).samefile(sources[0].file):
         return _refused(f"{output} contains PTX images: pyptx fmt overwrites only PTX text")
     if output != "-" and len(sources) > 1:
         return _refused(f"-o takes one module, but the input has {len(sources)}; choose one:\n{described(sources)}")
-    status = 0
+    status = SUCCESS
     for source in sources:
         text = source.load()
-        done = formatted(text, style, source.name)
+        done = formatted(text, work.style, source.name)
         if options.check:
-            status = max(status, _differs(source.name) if done != text else 0)
+            status = max(status, work.compare(source.name, text, done))
         else:
             heading = f"// {source.name}\n" if len(sources) > 1 else ""
             _write(output, heading + done, changed=True)
@@ -112,11 +153,6 @@ def _write(name: str, text: str, *, changed: bool) -> None:
         Path(name).write_bytes(encode(text))
 
 
-def _differs(name: str) -> int:
-    sys.stdout.write(f"{name}\n")
-    return 1
-
-
 def _refused(why: str | Exception) -> int:
-    sys.stderr.write(f"pyptx fmt: {why if isinstance(why, str) else text_of(why)}\n")
+    write(f"pyptx fmt: {why if isinstance(why, str) else text_of(why)}\n", sys.stderr)
     return USAGE_ERROR

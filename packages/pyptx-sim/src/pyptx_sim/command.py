@@ -17,7 +17,8 @@ from pyptx_ir.sources import SourceError, read_sources, with_sizes, without_size
 from pyptx_ir.sources.reader import ARCH, INPUTS, described
 from pyptx_ir.syntax import parse
 from pyptx_ir.syntax.source import Source
-from pyptx_ir.terminal import show_progress
+from pyptx_ir.terminal import write
+from pyptx_ir.terminal.progress import show_progress
 from pyptx_sim import specifications
 from pyptx_sim.errors import KernelTrap, LaunchError, SimulationInterrupted, StepLimitExceeded
 from pyptx_sim.extension import examples
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
     from pyptx_ir.plugins.source_rows import PtxSource, RunnableKernel
     from pyptx_ir.syntax.nodes import Module
-    from pyptx_ir.terminal import ProgressCallback
+    from pyptx_ir.terminal.progress import ProgressCallback
     from pyptx_sim.findings import Finding
     from pyptx_sim.operation import Array
     from pyptx_sim.result import Result
@@ -58,17 +59,12 @@ _VIEWERS: Final = {".json": "open it at https://ui.perfetto.dev", ".svg": "open 
 
 def run(argv: Sequence[str]) -> int:
     """Launch, print findings and statistics, save arrays; return the exit status."""
-    parser = _parser("sim", "Run an entry of PTX files on the simulator and print the findings.")
-    parser.add_argument("--trace", metavar="FILE", help="write a timeline: .json (Perfetto) or .svg")
-    return _command(parser, argv)
+    return _command(sim_parser(), argv)
 
 
 def trace(argv: Sequence[str]) -> int:
     """Launch like `run`, and write a timeline of warps, mbarriers and asynchronous operations."""
-    parser = _parser("trace", "Run an entry of PTX files on the simulator and write a timeline.")
-    where = "write the timeline to FILE: .json (Perfetto) or .svg"
-    parser.add_argument("-o", "--output", dest="trace", required=True, metavar="FILE", help=where)
-    return _command(parser, argv)
+    return _command(trace_parser(), argv)
 
 
 def _command(parser: CommandParser, argv: Sequence[str]) -> int:
@@ -116,8 +112,8 @@ def _ran_kernel(kernel: RunnableKernel, options: argparse.Namespace) -> int:
 
 def _completed(options: argparse.Namespace, files: Sequence[str], result: Result | SimulationResult) -> int:
     """Print the kernel's output, the findings and the statistics of a run; return the exit status."""
-    sys.stderr.write(result.printed if options.format != "text" else "")
-    _write(options, files, result.findings, text=f"{result.printed}{result.text}\n")
+    (sys.stdout if options.format == "text" else sys.stderr).write(result.printed)
+    _write(options, files, result.findings, text=f"{result.text}\n")
     if result.statistics.ctas:
         _show_timeline(options)
     return ERRORS if any(finding.severity == "error" for finding in result.findings) else SUCCESS
@@ -137,7 +133,7 @@ def _stopped(
     _show_timeline(options)
     if isinstance(error, SimulationInterrupted):
         raise error
-    sys.stderr.write(f"{message}\n" if options.format == "text" else "")
+    write(f"{message}\n" if options.format == "text" else "", sys.stderr)
     return ERRORS
 
 
@@ -146,7 +142,7 @@ def _write(
 ) -> None:
     """Print a text, or a report in the format of the options; `error` is the message of an error that ended the run."""
     if options.format == "text":
-        sys.stdout.write(text)
+        write(text)
     else:
         kernel = f"{options.files[0]}:{options.entry}" if options.entry else options.files[0]
         sys.stdout.write(render(report_of(findings, kernel, files=files, error=error), options.format))
@@ -231,12 +227,26 @@ def _checks(text: str) -> str | list[str]:
     return text if text in {"all", "none"} else text.split(",")
 
 
-def _parser(name: str, description: str) -> CommandParser:
-    parser = CommandParser(
-        name,
-        description,
-        f"arguments, in the order of the entry's parameters:\n{_how_arguments_are_written()}\n{_EXAMPLES}",
-    )
+def sim_parser() -> CommandParser:
+    """Return the parser of the options of `pyptx sim`."""
+    parser = CommandParser("sim", "Run an entry of PTX files on the simulator and print the findings.", _epilog())
+    _add_launch(parser)
+    parser.add_argument("--trace", metavar="FILE", help="write a timeline: .json (Perfetto) or .svg")
+    return parser
+
+
+def trace_parser() -> CommandParser:
+    """Return the parser of the options of `pyptx trace`."""
+    summary = "Run an entry of PTX files on the simulator and write a timeline."
+    parser = CommandParser("trace", summary, _epilog(), output=False)
+    where = "write the timeline to FILE: .json (Perfetto) or .svg"
+    parser.add_argument("-o", "--output", dest="trace", required=True, metavar="FILE", help=where)
+    _add_launch(parser)
+    return parser
+
+
+def _add_launch(parser: CommandParser) -> None:
+    """Add the options of a launch on the simulator."""
     add = parser.add_argument
     add(
         "files",
@@ -267,9 +277,10 @@ def _parser(name: str, description: str) -> CommandParser:
         help="maximum number of basic blocks executed by the kernel",
     )
     add_format(parser)
-    return parser
 
 
-def _how_arguments_are_written() -> str:
+def _epilog() -> str:
+    """Return the end of the help: how arguments are written, examples, and exit statuses."""
     descriptors = [f"    f32[64,32]=zeros@{example}" for example in examples()]
-    return "\n".join([*(specifications.__doc__ or "").splitlines()[2:], "Descriptors:", *descriptors])
+    arguments = "\n".join([*(specifications.__doc__ or "").splitlines()[2:], "Descriptors:", *descriptors])
+    return f"arguments, in the order of the entry's parameters:\n{arguments}\n{_EXAMPLES}"

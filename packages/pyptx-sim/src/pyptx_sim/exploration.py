@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from pyptx_ir.plugins.rows import Frame
-    from pyptx_ir.terminal import ProgressCallback
+    from pyptx_ir.terminal.progress import ProgressCallback
     from pyptx_sim.findings import Finding
     from pyptx_sim.launch import Launch
     from pyptx_sim.operation import Array

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import argparse
 
     from pyptx_ir.plugins.source_rows import RunnableKernel
-    from pyptx_ir.terminal import ProgressCallback
+    from pyptx_ir.terminal.progress import ProgressCallback
     from pyptx_sim.operation import Array
     from pyptx_sim.runtime import SimulationResult
 

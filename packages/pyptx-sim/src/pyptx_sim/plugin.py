@@ -52,11 +52,11 @@ def pyptx_runtimes() -> Sequence[Runtime]:
 @hookimpl
 def pyptx_commands() -> Sequence[Command]:
     """Return the commands that launch PTX on the simulator."""
-    from pyptx_ir.plugins.rows import Command
+    from pyptx_ir.plugins.commands import command
 
     return (
-        Command("sim", "run PTX on the simulator and print the findings", _sim),
-        Command("trace", "run PTX on the simulator and write a timeline", _trace),
+        command("sim", "run PTX on the simulator and print the findings", "pyptx_sim.command:run"),
+        command("trace", "run PTX on the simulator and write a timeline", "pyptx_sim.command:trace"),
     )
 
 
@@ -78,18 +78,6 @@ def pyptx_doctor_checks() -> Sequence[DoctorCheck]:
     from pyptx_ir.plugins.rows import DoctorCheck
 
     return (DoctorCheck("simulator", _check),)
-
-
-def _sim(argv: Sequence[str]) -> int:
-    from pyptx_sim.command import run
-
-    return run(argv)
-
-
-def _trace(argv: Sequence[str]) -> int:
-    from pyptx_sim.command import trace
-
-    return trace(argv)
 
 
 def _check() -> Sequence[Diagnosis]:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from pyptx_ir.plugins.rows import Frame, Output
-    from pyptx_ir.terminal import ProgressCallback
+    from pyptx_ir.terminal.progress import ProgressCallback
     from pyptx_sim.arguments import Arguments
     from pyptx_sim.duplicates.proofs import Prepare
     from pyptx_sim.extension import Rule

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pyptx_ir.terminal import ProgressCallback
+    from pyptx_ir.terminal.progress import ProgressCallback
     from pyptx_transpile.rows import Body
 
 __all__ = ["Progress"]

@@ -14,7 +14,7 @@ from pyptx_dsl.kernels.loading import found_in_module, pairs, values_of
 from pyptx_dsl.origin import locate, user_frame
 from pyptx_ir.command_line import ERRORS, USAGE_ERROR, CommandParser, run
 from pyptx_ir.errors import PyptxError
-from pyptx_ir.terminal import show_progress
+from pyptx_ir.terminal.progress import show_progress
 
 if TYPE_CHECKING:
     import argparse
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def export_command(argv: Sequence[str]) -> int:
     """Export a kernel; return exit code 0, 1 if the kernel cannot be exported, 2 for a usage error."""
-    return run(_parser(), _exported, argv)
+    return run(export_parser(), _exported, argv)
 
 
 def _exported(options: argparse.Namespace) -> int:
@@ -52,11 +52,13 @@ def _told(error: PyptxError, here: str | None) -> str:
     return str(error if error.where != here else PyptxError(error.message, help=error.help))
 
 
-def _parser() -> CommandParser:
+def export_parser() -> CommandParser:
+    """Return the parser of the options of `pyptx export`."""
     parser = CommandParser(
         "export",
         "Compile a kernel ahead of time into a folder: machine code, PTX, a manifest for pyptx.load, and a "
         "C header and source that need neither Python nor a CUDA toolkit.",
+        output=False,
     )
     parser.add_argument(
         "kernel", metavar="MODULE:KERNEL", help="dotted module or Python file, a colon, and the name of a kernel in it"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from pyptx_ir.values import Value, value
 
 if TYPE_CHECKING:
+    from argparse import ArgumentParser
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from typing_extensions import TypeVar  # `typing.TypeVar` has no defaults before Python 3.13
@@ -341,11 +342,16 @@ class SimulatorExtension(Value):
 
 @value
 class Command(Value):
-    """A subcommand of `pyptx`: `main(argv)` gets the arguments after the name and returns the exit status."""
+    """A subcommand of `pyptx`: `main(argv)` gets the arguments after the name and returns the exit status.
+
+    `parser()` returns the parser of its options, for completion in a shell. `pyptx_ir.plugins.command` returns a row
+    whose module is imported when the command is used.
+    """
 
     name: str
     summary: str
     main: Callable[[Sequence[str]], int]
+    parser: Callable[[], ArgumentParser] | None = None
 
 
 @value

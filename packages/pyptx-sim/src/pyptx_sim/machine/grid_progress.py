@@ -9,7 +9,7 @@ from pyptx_ir.isa.modules.counting import counted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyptx_ir.terminal import ProgressCallback
+    from pyptx_ir.terminal.progress import ProgressCallback
     from pyptx_sim.machine.machine import Machine
 
 

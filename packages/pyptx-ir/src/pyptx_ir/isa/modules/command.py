@@ -22,7 +22,8 @@ from pyptx_ir.reports.json import as_line
 from pyptx_ir.sources.reader import ARCH, INPUTS, expanded, read_sources
 from pyptx_ir.syntax.parser import parse_recovering
 from pyptx_ir.syntax.source import Source
-from pyptx_ir.terminal import show_progress
+from pyptx_ir.terminal import write
+from pyptx_ir.terminal.progress import show_progress
 
 if TYPE_CHECKING:
     import argparse
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 def check(argv: Sequence[str]) -> int:
     """Check PTX files. Return 0 without errors, 1 with errors, 2 for a usage error or a file that can't be read."""
-    return run(_parser(), _checked, argv)
+    return run(check_parser(), _checked, argv)
 
 
 def _checked(options: argparse.Namespace) -> int:
@@ -45,7 +46,8 @@ def _checked(options: argparse.Namespace) -> int:
     return _Diagnostics(options.files, options.format).printed(options)
 
 
-def _parser() -> CommandParser:
+def check_parser() -> CommandParser:
+    """Return the parser of the options of `pyptx check`."""
     parser = CommandParser(
         "check", "Check PTX files: syntax, names, instructions, directives, limits. Exits with 1 for an error."
     )
@@ -165,5 +167,5 @@ def _portability(sources: Sequence[Source], style: str) -> int:
 
 def _say(*lines: str) -> None:
     """Print lines and flush, because the reader of a pipe waits for them."""
-    sys.stdout.writelines(f"{line}\n" for line in lines)
+    write("".join(f"{line}\n" for line in lines))
     sys.stdout.flush()
