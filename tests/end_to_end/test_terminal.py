@@ -1,6 +1,6 @@
-"""What commands show on a terminal of 80 and 120 columns, with and without colors; golden files in `terminal/`.
+"""Output of commands on a terminal of 80 and 120 columns, with and without colors; golden files in `terminal/`.
 
-`PYPTX_UPDATE_GOLDEN=1` writes the files from what is shown; read the difference before you commit them.
+`PYPTX_UPDATE_GOLDEN=1` writes the files from the present output; read the difference before you commit them.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -40,7 +39,6 @@ def completed(script: Path, *words: str) -> list[str]:
     return done.stdout.split()
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 def test_bash_completes_commands_options_choices_and_files(script: Path) -> None:
     (script.parent / "kernel.ptx").touch()
     assert {row.name for row in built_in()} <= set(completed(script, ""))

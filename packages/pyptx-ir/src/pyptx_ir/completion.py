@@ -66,6 +66,6 @@ def _complete(action: argparse.Action) -> None:
     import shtab
 
     if action.metavar in _FILES:
-        action.complete = shtab.FILE  # type: ignore[attr-defined]
+        vars(action)["complete"] = shtab.FILE
     elif action.metavar in _FOLDERS:
-        action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
+        vars(action)["complete"] = shtab.DIRECTORY

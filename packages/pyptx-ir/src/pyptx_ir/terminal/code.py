@@ -27,6 +27,10 @@ def _highlighted(text: str, language: str) -> str:
     from pygments import highlight
     from pygments.formatters import TerminalFormatter
     from pygments.lexers import get_lexer_by_name
+    from pygments.util import ClassNotFound
 
-    lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
+    try:
+        lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
+    except ClassNotFound:  # pyptx-ir is on the path but not installed, so that Pygments does not find its lexer
+        return text
     return highlight(text, lexer, TerminalFormatter())
