@@ -96,9 +96,9 @@ def run(
     - `trace`: file for a timeline of the run, also written if the run fails. `.json`: Chrome trace events of the first
       8 CTAs of the grid. `.svg`: a drawing of the first CTA. `trace_blocks` changes the number of CTAs; clusters are
       traced whole.
-    - `progress`: function called regularly with the number of CTAs that have exited and the number of CTAs in all
-      launches. A launch of a single CTA has no such number: the function gets the number of executed basic blocks, and
-      0. If the launches run again, to examine data races, it starts again at 0. Its exceptions end the run.
+    - `progress`: function called at most 20 times per second, and at the end, with the number of CTAs that have exited
+      and the number of CTAs in all launches; for a single CTA, with the number of executed basic blocks and 0. If the
+      launches run again, to examine data races, it starts again at 0. Its exceptions end the run.
 
     Raises PtxSyntaxError for invalid text, ProgramError (UnknownForm, MissingSemantics) for a module that cannot be
     run, LaunchError for arguments that do not match, StepLimitExceeded, and KernelTrap. An error that ends the kernel
@@ -319,6 +319,7 @@ def _run(
     error = None
     try:
         if run_in_order(machines, seed, progress.report):
+            progress.finish()
             if writes is not None:
                 report_unwritten(machines[-1], writes)
             settle_races()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, Final
 
 from pyptx_ir.isa.modules.counting import counted
 
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.machine import Machine
 
 
+SPACING: Final = 0.05
+"""Minimum seconds between two calls of a callback."""
+
+
 class GridProgress:
     """Progress of grids: their CTAs; for a single CTA, the basic blocks that it has executed."""
 
@@ -20,9 +25,19 @@ class GridProgress:
         """Start with grids that have not run; `callback` is that of the caller of `run`, if any."""
         self._machines, self._callback = machines, callback
         self._total = sum(machine.launch.ctas for machine in machines)
+        self._next = 0.0
 
     def report(self) -> None:
-        """Call the callback, if there is one."""
+        """Call the callback, if there is one and its last call was `SPACING` ago."""
+        if self._callback is None:
+            return
+        now = time.perf_counter()
+        if now >= self._next:
+            self._next = now + SPACING
+            self._callback(*self._extent())
+
+    def finish(self) -> None:
+        """Call the callback, if there is one, after all grids have completed."""
         if self._callback is not None:
             self._callback(*self._extent())
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 # before the slower one starts.
 _PACES: Final = 8
 
-# Scheduler steps between two reports of progress: milliseconds, while a report takes microseconds.
-_REPORTED: Final = 64
+# Scheduler steps between two reports of progress.
+_REPORTED: Final = 8
 
 
 class Grids:
@@ -138,13 +138,12 @@ def run_in_order(machines: Sequence[Machine], seed: int, report: Callable[[], No
     """Run grids in stream order; dependent grids may overlap prerequisite grids. Return False after a deadlock report.
 
     Overlapping grids alternate after each scheduler step with seed 0, at random with any other seed. With
-    `delay_async`, a prerequisite grid runs only when its dependent grids cannot continue. `report` is called regularly,
-    and at the end.
+    `delay_async`, a prerequisite grid runs only when its dependent grids cannot continue. `report` is called
+    regularly.
     """
     with np.errstate(all="ignore"):
         if not _Stream(machines, seed).run(report):
             return False
-    report()
     for machine in machines:
         machine.observers.run_ended()
     return True
