@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @value
 class Timings(Value):
-    """Seconds of device time of each timed launch, in order, and what was measured where.
+    """Seconds of device time of each timed launch, in order, with the arrays and the device.
 
     `bytes` is the size of the input and output arrays, each counted once. Before each launch `flushed` bytes are
     written to other device memory, so that the L2 cache contains no input. `versions` are those of the driver and the
