@@ -20,7 +20,7 @@ from pyptx_launch import LaunchError, Module, driver, libcuda, plan_for
 from pyptx_torch.devices import argument_of, dtype_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Generator, Iterator, Mapping, Sequence
 
     from pyptx_dsl.kernels.declaration import Declaration
     from pyptx_ir.plugins.rows import Launchable, Output, Specialization
@@ -107,7 +107,7 @@ def _timed(plan: Plan, addresses: Sequence[int], other: int, size: int, runs: in
 
 
 @contextmanager
-def _event() -> Iterator[int]:
+def _event() -> Generator[int]:
     """Create an event with timing for the body."""
     event = libcuda.number("cuEventCreate", _TIMED)
     try:
@@ -122,7 +122,7 @@ def _size_of(output: Output) -> int:
 
 
 @contextmanager
-def _current_device() -> Iterator[None]:
+def _current_device() -> Generator[None]:
     """Make the device's primary context current for the body."""
     context = libcuda.number("cuDevicePrimaryCtxRetain", _DEVICE)
     try:
@@ -133,7 +133,7 @@ def _current_device() -> Iterator[None]:
 
 
 @contextmanager
-def _allocated(size: int) -> Iterator[int]:
+def _allocated(size: int) -> Generator[int]:
     """Allocate device memory for the body; return its address."""
     address = libcuda.number("cuMemAlloc", max(size, 1), doing=f"allocating {size:,} bytes")
     try:

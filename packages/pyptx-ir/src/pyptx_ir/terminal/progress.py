@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 from pyptx_ir.processes import start_without_interrupts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator
 
 ProgressCallback: TypeAlias = "Callable[[int, int], None]"
 """Called with the number of units done and the total. If the total is unknown, it is 0, and steps are counted."""
@@ -54,7 +54,7 @@ class Progress:
         self.total = total
 
     @contextmanager
-    def hidden(self) -> Iterator[None]:
+    def hidden(self) -> Generator[None]:
         """Erase the line while the caller prints."""
         with self._lock:
             self._erase()
@@ -110,7 +110,7 @@ class Progress:
 
 
 @contextmanager
-def show_progress(what: str, unit: str = "step") -> Iterator[Progress]:
+def show_progress(what: str, unit: str = "step") -> Generator[Progress]:
     """Show the progress of the `with` body on standard error, if it is a terminal and the body takes over 2 seconds.
 
     Yields the `ProgressCallback` of the work. The line is erased at the end, also after an exception or an interrupt.

@@ -27,7 +27,7 @@ from pyptx_ir.terminal.progress import show_progress
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Generator, Iterator, Sequence
 
 
 def check(argv: Sequence[str]) -> int:
@@ -63,7 +63,7 @@ def check_parser() -> CommandParser:
 
 
 @contextmanager
-def _reports(options: argparse.Namespace) -> Iterator[Iterator[FileReport]]:
+def _reports(options: argparse.Namespace) -> Generator[Iterator[FileReport]]:
     """Check files in this process or in worker processes, which end with the `with` block."""
     judge = partial(reports_on, target=options.target, arch=options.arch)
     if options.jobs == 1 or len(options.files) == 1:
