@@ -14,6 +14,7 @@ from multiprocessing import get_context
 from typing import TYPE_CHECKING
 
 import pytest
+from junitparser import JUnitXml
 
 from pyptx_ir.commands import INTERRUPTED, READER_GONE, main
 from pyptx_ir.isa.modules import FileReport, check_files, check_text
@@ -184,3 +185,32 @@ def test_an_interrupt_ends_the_command_with_the_number_of_checked_files(jobs: st
         finally:
             process.kill()
     assert process.returncode == INTERRUPTED
+
+
+@pytest.mark.usefixtures("interruptible")
+@pytest.mark.parametrize("style", ["text", "json", "sarif", "junit"])
+def test_an_interrupt_leaves_a_valid_report_that_lists_the_files_not_checked(style: str, tmp_path: Path) -> None:
+    for name, text in (("a.ptx", GOOD), ("b.ptx", BAD)):
+        (tmp_path / name).write_text(text)
+    os.mkfifo(tmp_path / "silent.ptx")
+    words = command("--format", style, "a.ptx", "b.ptx", "silent.ptx")
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(words, **pipes, text=True, cwd=tmp_path) as process:
+        writer = os.open(tmp_path / "silent.ptx", os.O_WRONLY)  # returns when the command reads the pipe
+        process.send_signal(signal.SIGINT)
+        out, said = process.communicate(timeout=60)
+        os.close(writer)
+    assert (process.returncode, said) == (INTERRUPTED, "\ninterrupted after 2 of 3 files\n")
+    if style == "text":
+        assert out.endswith("\n2 files, 1 error, 0 warnings\n")
+    elif style == "json":
+        found = json.loads(out)
+        assert (found["inputs"], found["counts"]["error"]) == (["a.ptx", "b.ptx", "silent.ptx"], 1)
+        assert found["unreadable"] == [{"input": "silent.ptx", "message": "not checked: interrupted"}]
+    elif style == "sarif":
+        (run,) = json.loads(out)["runs"]
+        assert len(run["results"]) == 1
+        assert not run["invocations"][0]["executionSuccessful"]
+    else:
+        suites = JUnitXml.fromstring(out.encode())
+        assert (suites.tests, suites.failures, suites.errors) == (3, 1, 1)

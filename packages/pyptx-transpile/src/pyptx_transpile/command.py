@@ -175,6 +175,7 @@ def _all(options: argparse.Namespace, work: Sequence[_Work]) -> Iterator[tuple[i
             yield from ((0, _one(options, each, shown, alone=True)) for each in work)
         return
     with show_progress("transpiling", "file") as shown:
+        shown(0, len(work))
         for count, done in enumerate(_several(options, work, shown), 1):
             shown(count, len(work))
             yield done

@@ -88,6 +88,7 @@ class _Diagnostics:
         """Check the files and print the reports, after an interrupt those so far; return the exit status."""
         try:
             with show_progress("checking", "file") as shown, _reports(options) as reports:
+                shown(0, len(self._files))
                 for report in reports:
                     self._found.append(report)
                     with shown.hidden():
