@@ -21,32 +21,38 @@ from pyptx_ir.terminal.progress import Progress
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# `work()` runs in a command; the lines before it shorten the delay, or make `import rich` fail.
+# `work()` runs in a command; the lines before it shorten the delay, or make `import rich` fail. `drawn()` waits for the
+# line on the terminal.
 PROGRAM = """
 import sys, time
 from pyptx_ir.commands import ended
-from pyptx_ir.terminal import progress as module
+from pyptx_ir.terminal import drawing
 from pyptx_ir.terminal.progress import show_progress
 
 {before}
 def work():
     with show_progress("simulating", "CTA") as on_progress:
+        def drawn():
+            while on_progress.drawing is not None and on_progress.drawing._line is None:
+                time.sleep(0.01)
+
 {body}
     print("result", flush=True)
     return 0
 
 sys.exit(ended(work))
 """
-SOON = "module.DELAY = 0.1"
+SOON = "drawing.DELAY = 0.1"
 PLAIN = "sys.modules['rich.console'] = None"
 A_WHILE = """
 for done in range(11):
     on_progress(done, 64)
-    time.sleep(0.03)
+    time.sleep(0.02)
+drawn()
 """
 LINES = """
 for name in "ab":
-    time.sleep(0.2)
+    drawn()
     with on_progress.hidden():
         print(name, flush=True)
 """
@@ -110,14 +116,14 @@ def shown(body: str, *before: str) -> Screen:
 @pytest.mark.parametrize("before", [(SOON,), (SOON, PLAIN)], ids=["rich", "plain"])
 def test_the_line_has_units_and_time_left_and_is_erased_before_the_result(before: Sequence[str]) -> None:
     found = shown(A_WHILE, *before)
-    assert re.search(r"simulating: \d+ of 64 CTAs, 0:0\d left", found.text)
+    assert re.search(r"simulating: \d+ of 64 CTAs, 0:\d\d left", found.text)
     assert ("━" in found.text) == (PLAIN not in before)
     assert (found.rest, found.status) == ("result\n", 0)
 
 
 @pytest.mark.parametrize("before", [(SOON,), (SOON, PLAIN)], ids=["rich", "plain"])
 def test_an_exception_erases_the_line(before: Sequence[str]) -> None:
-    found = shown("time.sleep(0.3); raise KeyError('lost')", *before)
+    found = shown("drawn(); raise KeyError('lost')", *before)
     assert "simulating: 0:00 elapsed" in found.text
     assert found.rest.startswith("Traceback")
     assert found.rest.endswith("KeyError: 'lost'\n")
@@ -134,10 +140,9 @@ def test_an_interrupt_erases_the_line(before: Sequence[str], interruptible: None
 
 
 def test_work_without_a_call_is_reported_after_two_seconds_but_not_before_and_never_to_a_pipe() -> None:
-    body = "time.sleep(2.6)"
-    long, piped, short = started(body), started(body, piped=True), started("time.sleep(1.8)")
+    long, piped, short = started("drawn()"), started("time.sleep(2.3)", piped=True), started("time.sleep(1.8)")
     assert ended(*short) == Screen("result\n", 0)
-    assert re.search("simulating: 0:02 elapsed", ended(*long).text)
+    assert re.search(r"simulating: 0:0[2-9] elapsed", ended(*long).text)
     assert piped[0].communicate(timeout=10)[1] == b""
     os.close(piped[1])
 
