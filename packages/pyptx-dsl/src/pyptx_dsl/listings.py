@@ -14,6 +14,7 @@ from pyptx_ir.plugins.source_rows import PtxSource, target_of
 from pyptx_ir.sources import KERNEL_OF_FILE, expanded, read_sources, with_sizes, without_sizes
 from pyptx_ir.sources.reader import ARCH, INPUTS
 from pyptx_ir.terminal import table, write_code
+from pyptx_ir.terminal.progress import show_progress
 
 if TYPE_CHECKING:
     import argparse
@@ -77,7 +78,8 @@ def _ran(
     words, values = without_sizes(argv, parser)
 
     def write(options: argparse.Namespace) -> int:
-        text = listing(options, values)
+        with show_progress("tracing" if listing is _ptx else "compiling"):
+            text = listing(options, values)
         write_code(text, "pyptx") if listing is _ptx else sys.stdout.write(text)
         return SUCCESS
 

@@ -47,8 +47,8 @@ def ended(command: Callable[[], int]) -> int:
     try:
         status = command()
         sys.stdout.flush()
-    except KeyboardInterrupt:
-        sys.stderr.write("\ninterrupted\n")
+    except KeyboardInterrupt as interrupt:  # its text, if it has one, is the extent of the partial result
+        sys.stderr.write(f"\n{str(interrupt) or 'interrupted'}\n")
         return INTERRUPTED
     except BrokenPipeError:
         # When Python exits, flushing the buffered output would raise BrokenPipeError again, with a traceback.

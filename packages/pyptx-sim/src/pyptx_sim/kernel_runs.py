@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import argparse
 
     from pyptx_ir.plugins.source_rows import RunnableKernel
+    from pyptx_ir.terminal.progress import ProgressCallback
     from pyptx_sim.operation import Array
     from pyptx_sim.runtime import SimulationResult
 
@@ -31,7 +32,7 @@ _OF_PTX: Final = {
 """Defaults of the options that describe the launch of PTX; a kernel of a Python file has its own launch."""
 
 
-def simulated(kernel: RunnableKernel, options: argparse.Namespace) -> SimulationResult:
+def simulated(kernel: RunnableKernel, options: argparse.Namespace, on_progress: ProgressCallback) -> SimulationResult:
     """Run a kernel with the options of `pyptx sim`; without `--arg` its inputs are random."""
     for name, default in _OF_PTX.items():
         if getattr(options, name) != default:
@@ -51,6 +52,7 @@ def simulated(kernel: RunnableKernel, options: argparse.Namespace) -> Simulation
         step_limit=options.steps,
         numerics=options.numerics,
         trace=options.trace,
+        progress=on_progress,
     )
     return result
 

@@ -51,10 +51,13 @@ def pyptx_runtimes() -> Sequence[Runtime]:
 
 @hookimpl
 def pyptx_commands() -> Sequence[Command]:
-    """Return the command that launches PTX on the simulator."""
+    """Return the commands that launch PTX on the simulator."""
     from pyptx_ir.plugins.commands import command
 
-    return (command("sim", "run PTX on the simulator and print the findings", "pyptx_sim.command:run"),)
+    return (
+        command("sim", "run PTX on the simulator and print the findings", "pyptx_sim.command:run"),
+        command("trace", "run PTX on the simulator and write a timeline", "pyptx_sim.command:trace"),
+    )
 
 
 @hookimpl

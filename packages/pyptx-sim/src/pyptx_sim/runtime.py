@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from pyptx_ir.plugins.rows import EntryParameter, Specialization
+    from pyptx_ir.terminal.progress import ProgressCallback
     from pyptx_sim.findings import Finding
     from pyptx_sim.operation import Array
     from pyptx_sim.result import Result, Statistics
@@ -46,6 +47,7 @@ class _Options(TypedDict, total=False):
     closest_form: bool
     trace: str | os.PathLike[str] | None
     trace_blocks: int | None
+    progress: ProgressCallback | None
 
 
 class _RunOptions(_Options, total=False):
@@ -133,8 +135,8 @@ def simulate(kernel: Launchable, arguments: Sequence[object], keywords: Mapping[
     """Run a kernel with checks; faults become findings.
 
     `checks` ("all", "none" or names of rules), `seed`, `delay_async`, `resident_blocks`, `step_limit`, `numerics`
-    ("fast" or "exact"), `closest_form`, `trace`, `trace_blocks` and `out` are taken from the keywords; all other
-    keywords are passed to the kernel.
+    ("fast" or "exact"), `closest_form`, `trace`, `trace_blocks`, `progress` and `out` are taken from the keywords; all
+    other keywords are passed to the kernel.
     """
     own = {name: value for name, value in keywords.items() if name not in _OWN}
     options = cast("_Options", {name: keywords[name] for name in _Options.__optional_keys__ if name in keywords})

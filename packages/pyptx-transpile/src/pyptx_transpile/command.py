@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
-from importlib import import_module
-from importlib.util import find_spec
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,23 +14,23 @@ from pyptx_ir.command_line import SUCCESS, USAGE_ERROR, CommandParser, text_of
 from pyptx_ir.command_line import run as run_command
 from pyptx_ir.commands import ended
 from pyptx_ir.errors import PyptxError
+from pyptx_ir.isa.modules.counting import counted
 from pyptx_ir.plugins.source_rows import target_of
 from pyptx_ir.processes import in_processes, jobs
 from pyptx_ir.reports import FORMATS, Problem, Report, Unreadable, render
 from pyptx_ir.sources import PtxSource, SourceError, read_source, read_sources
 from pyptx_ir.sources.reader import ARCH, INPUTS, described, expanded
 from pyptx_ir.terminal import write, write_code
+from pyptx_ir.terminal.progress import Progress, show_progress
 from pyptx_transpile.transpiler import chosen, transpile
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Generator, Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from pyptx_transpile.progress import ProgressCallback
-from pyptx_transpile.transpiler import RejectedRewrite, Transpiled, Unchecked
+    from pyptx_transpile.transpiler import RejectedRewrite, Transpiled, Unchecked
 
 _FOLDER = "several outputs need an existing folder: -o DIR"
-_LONG = 500_000  # minimum characters of PTX with a progress bar: transpiling them takes a second or more
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +84,29 @@ def _transpiled(options: argparse.Namespace) -> int:
     lost = _lost(work)
     if lost is not None:
         return _refused(lost)
-    results = _all(options, work)
-    done = [each for each in results if isinstance(each, _Done)]
-    unreadable += [each for each in results if isinstance(each, Unreadable)]
+    results: dict[int, _Done | Unreadable] = {}
+    try:
+        for number, result in _all(options, work):
+            results[number] = result  # noqa: PERF403 - an interrupt keeps the results so far
+    except KeyboardInterrupt:
+        missing = [Unreadable(work[at].source.name, "interrupted") for at in range(len(work)) if at not in results]
+        _write_report(options, results, [*unreadable, *missing])
+        if len(work) > 1:
+            raise KeyboardInterrupt(f"interrupted after {len(results)} of {counted(len(work), 'file')}") from None
+        raise
+    return USAGE_ERROR if _write_report(options, results, unreadable) else SUCCESS
+
+
+def _write_report(
+    options: argparse.Namespace, results: Mapping[int, _Done | Unreadable], unreadable: Sequence[Unreadable]
+) -> bool:
+    """Write the report to standard error, if the options ask for one; return whether any file was unreadable."""
+    ordered = [result for _, result in sorted(results.items(), key=itemgetter(0))]
+    done = [each for each in ordered if isinstance(each, _Done)]
+    unreadable = [*unreadable, *(each for each in ordered if isinstance(each, Unreadable))]
     if options.report in FORMATS:
         sys.stderr.write(render(_report(done, unreadable), options.report))
-    return USAGE_ERROR if unreadable else SUCCESS
+    return bool(unreadable)
 
 
 def _report(done: Sequence[_Done], unreadable: Sequence[Unreadable]) -> Report:
@@ -153,41 +168,61 @@ def _lost(work: Sequence[_Work]) -> str | None:
     return None
 
 
-def _all(options: argparse.Namespace, work: Sequence[_Work]) -> list[_Done | Unreadable]:
-    """Transpile all modules; return their results in the order of the files."""
-    if len(work) <= 1 or options.jobs == 1:
-        return [_one(options, each) for each in work]
+def _all(options: argparse.Namespace, work: Sequence[_Work]) -> Iterator[tuple[int, _Done | Unreadable]]:
+    """Transpile all modules; yield the index of each module and its result, in order of completion."""
+    if len(work) <= 1:
+        with show_progress("transpiling") as shown:
+            yield from ((0, _one(options, each, shown, alone=True)) for each in work)
+        return
+    with show_progress("transpiling", "file") as shown:
+        for count, done in enumerate(_several(options, work, shown), 1):
+            shown(count, len(work))
+            yield done
+
+
+def _several(
+    options: argparse.Namespace, work: Sequence[_Work], shown: Progress
+) -> Iterator[tuple[int, _Done | Unreadable]]:
+    if options.jobs == 1:
+        yield from ((number, _one(options, each, shown)) for number, each in enumerate(work))
+        return
     with in_processes(partial(_numbered, options), enumerate(work), options.jobs) as done:
-        return list(dict(sorted(done)).values())
+        yield from done
 
 
 def _numbered(options: argparse.Namespace, work: tuple[int, _Work]) -> tuple[int, _Done | Unreadable]:
     number, each = work
-    return number, _one(options, each)
+    return number, _one(options, each, Progress("transpiling"))
 
 
-def _one(options: argparse.Namespace, work: _Work) -> _Done | Unreadable:
+def _one(options: argparse.Namespace, work: _Work, shown: Progress, *, alone: bool = False) -> _Done | Unreadable:
     """Transpile one module; return its statistics, or the error. Errors and text reports go to standard error."""
     name = work.source.name
     try:
         rules = chosen(None if options.rules is None else options.rules.split(","), sugar=options.sugar)
-        source = work.source.load()
-        with _bar(name, source, alone=options.jobs == 1) as on_progress:
-            done = transpile(
-                source,
-                rules,
-                name=name,
-                kernel_name=options.name,
-                verify=options.verify,
-                unchecked=options.unchecked,
-                on_progress=on_progress,
-            )
-        _write(work.output, done.text)
+        done = transpile(
+            work.source.load(),
+            rules,
+            name=name,
+            kernel_name=options.name,
+            verify=options.verify,
+            unchecked=options.unchecked,
+            on_progress=shown if alone else None,
+        )
+        with shown.hidden():
+            _write(work.output, done.text)
+            _comment(options, name, done)
     except BrokenPipeError:
         raise
     except (OSError, PyptxError) as error:
-        _refused(error)
+        with shown.hidden():
+            _refused(error)
         return Unreadable(name, text_of(error))
+    return _Done(name, dict(done.matched), dict(done.applied), done.rejected, done.dropped, done.unchecked)
+
+
+def _comment(options: argparse.Namespace, name: str, done: Transpiled) -> None:
+    """Print what a user should know about a transpiled module, and the statistics of `--report text`."""
     if done.refused:
         sys.stderr.write(f"pyptx transpile: {name} is emitted with unchecked=True: {done.refused}\n")
     if done.unchecked:
@@ -196,22 +231,6 @@ def _one(options: argparse.Namespace, work: _Work) -> _Done | Unreadable:
         sys.stderr.write(f"pyptx transpile: {name}: {what} emitted with unchecked=True: {first.reason}\n")
     if options.report == "text":
         sys.stderr.write(_table(done))
-    return _Done(name, dict(done.matched), dict(done.applied), done.rejected, done.dropped, done.unchecked)
-
-
-@contextmanager
-def _bar(name: str, source: str, *, alone: bool) -> Generator[ProgressCallback | None]:
-    """Show a progress bar for a long file if stderr is a terminal and `tqdm` is installed; yield its callback."""
-    if not alone or len(source) < _LONG or not sys.stderr.isatty() or find_spec("tqdm") is None:
-        yield None
-        return
-    with import_module("tqdm").tqdm(desc=Path(name).name, unit=" steps", unit_scale=True, leave=False) as bar:
-
-        def show(done: int, total: int) -> None:
-            bar.total = total
-            bar.update(done - bar.n)
-
-        yield show
 
 
 def _refused(why: str | Exception) -> int:

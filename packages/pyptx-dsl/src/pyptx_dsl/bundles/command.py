@@ -14,6 +14,7 @@ from pyptx_dsl.kernels.loading import found_in_module, pairs, values_of
 from pyptx_dsl.origin import locate, user_frame
 from pyptx_ir.command_line import ERRORS, USAGE_ERROR, CommandParser, run
 from pyptx_ir.errors import PyptxError
+from pyptx_ir.terminal.progress import show_progress
 
 if TYPE_CHECKING:
     import argparse
@@ -36,7 +37,8 @@ def _exported(options: argparse.Namespace) -> int:
     try:
         kernel = found_in_module(options.kernel)
         choices = [values_of(kernel, {**shape, **settings}) for shape in shapes or [{}]]
-        path = export(kernel, choices, options.output, name=options.name, arch=options.arch)
+        with show_progress("compiling"):
+            path = export(kernel, choices, options.output, name=options.name, arch=options.arch)
     except PyptxError as error:
         sys.stderr.write(f"pyptx export: {_told(error, here)}\n")
         return ERRORS
