@@ -1,0 +1,20 @@
+"""Pictures as SVG and HTML for notebooks and files: escaped, without scripts, legible on light and dark pages."""
+
+from pyptx_ir.drawing.markup import Markup, clean, element
+from pyptx_ir.drawing.pages import notebook, page, table
+from pyptx_ir.drawing.vector import LETTER, STYLE, cell, label, number, svg
+
+__all__ = [
+    "LETTER",
+    "STYLE",
+    "Markup",
+    "cell",
+    "clean",
+    "element",
+    "label",
+    "notebook",
+    "number",
+    "page",
+    "svg",
+    "table",
+]
