@@ -236,7 +236,7 @@ class Kernel(Generic[OutSpecs_co]):
 
     @by_name
     def listing(self, **kwargs: object) -> KernelListing:
-        """Return the kernel's Python, PTX and SASS, which notebooks show side by side; SASS needs ptxas and nvdisasm."""
+        """Return Python, PTX and SASS of the kernel, which notebooks show side by side; see `KernelListing`."""
         from pyptx_dsl.inspect.side_by_side import listing
 
         return listing(self._declaration, self._trace(kwargs))

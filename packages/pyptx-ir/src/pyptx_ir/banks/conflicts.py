@@ -10,18 +10,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from pyptx_ir.banks.dimensions import BANKS, WORD
 from pyptx_ir.values import Value, value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyptx_ir.drawing import Markup
-
-BANKS: Final = 32
-"""Number of banks of shared memory."""
-
-WORD: Final = 4
-"""Bytes of a bank's word."""
 
 _LANES: Final = 32
 _SIZES: Final = (1, 2, 4, 8, 16)  # bytes that a lane may access in one instruction, up to `.v4.b32`

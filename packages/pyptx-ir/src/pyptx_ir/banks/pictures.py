@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pyptx_ir.banks.conflicts import BANKS, WORD
+from pyptx_ir.banks.dimensions import BANKS, WORD
 from pyptx_ir.drawing import LETTER, cell, label, svg
 
 if TYPE_CHECKING:
