@@ -11,7 +11,7 @@ from pyptx_ir.drawing import LETTER, cell, element, label, number, svg
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyptx_ir.drawing import Markup
+    from pyptx_ir.drawing import Drawing, Markup
 
 __all__ = ["TensorMemoryMap", "TensorMemoryPart", "accumulator_map"]
 
@@ -55,7 +55,7 @@ class TensorMemoryMap:
         heads = [f"CTA {part.cta}, " if len(self.ctas) > 1 else "" for part in self.parts]
         return "\n".join([self.title, *(f"  {head}{part}" for head, part in zip(heads, self.parts, strict=True))])
 
-    def to_svg(self) -> Markup:
+    def to_svg(self) -> Drawing:
         """Return a drawing of lanes by columns for each CTA, with the lane quarters that warps can access."""
         parts, y = [label(_MARGIN, _ROW, self.title, class_="title")], 1.5 * _ROW
         for cta in self.ctas:

@@ -1,4 +1,4 @@
-"""`pyptx ptx`, `pyptx sass` and `pyptx resources`: what a kernel, a PTX file or an image compiles to."""
+"""`pyptx ptx`, `sass`, `resources` and `layout`: what a kernel, a PTX file or an image compiles to, and its layouts."""
 
 from __future__ import annotations
 
@@ -8,18 +8,23 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from pyptx_dsl.contract.pictures import parameters
 from pyptx_dsl.inspect.answers import disassembled
 from pyptx_dsl.kernels.loading import FoundKernel, found_in_file
+from pyptx_dsl.layouts import layout_of
 from pyptx_ir.command_line import SUCCESS, CommandParser, run
+from pyptx_ir.drawing import page, stacked
 from pyptx_ir.plugins.source_rows import PtxSource, target_of
 from pyptx_ir.sources import KERNEL_OF_FILE, expanded, read_sources, with_sizes, without_sizes
 from pyptx_ir.sources.reader import ARCH, INPUTS
+from pyptx_ir.syntax import parse
 from pyptx_ir.syntax.source import encode
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterator, Sequence
 
+    from pyptx_dsl.layouts import ModuleLayout
     from pyptx_ir.plugins.source_rows import CommandInput
     from pyptx_ir.toolchain import Assembly, Resources
 
@@ -42,6 +47,11 @@ def resources(argv: Sequence[str]) -> int:
     return _ran("resources", "Print registers, memory and spills of each kernel, from ptxas.", _resources, argv)
 
 
+def layout(argv: Sequence[str]) -> int:
+    """Print the parameters, shared memory and fragments of the kernels of an input; `-o` may write pictures."""
+    return _ran("layout", "Print parameters, shared memory, and the fragments of matrix instructions.", _layout, argv)
+
+
 def read_kernel(source: CommandInput) -> Sequence[PtxSource]:
     """Return the PTX of the kernel that an input such as `FILE.py:KERNEL:B=16` names."""
     found = found_in_file(source.name)
@@ -54,7 +64,9 @@ def _ran(
     parser = CommandParser(name, description)
     parser.add_argument("inputs", nargs="+", metavar="INPUT", help=_INPUT)
     parser.add_argument("--arch", metavar="sm_XY", help=ARCH)
-    parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE instead of standard output")
+    pictures = "; .html and .svg: pictures" if name == "layout" else ""
+    output = f"write to FILE instead of standard output{pictures}"
+    parser.add_argument("-o", "--output", metavar="FILE", help=output)
     if name == "resources":
         parser.add_argument("--json", action="store_true", help="print JSON")
     words, values = without_sizes(argv, parser)
@@ -104,6 +116,25 @@ def _resources(options: argparse.Namespace, values: dict[str, str]) -> str:
     if options.json:
         return json.dumps([asdict(row) for row in rows], indent=2) + "\n"
     return "".join(f"{line}\n" for line in _table(rows))
+
+
+def _layout(options: argparse.Namespace, values: dict[str, str]) -> str:
+    """Return the layouts as text; as HTML or SVG if the name of the output ends so."""
+    layouts = [_layout_of(each) for each in _read(options, values)]
+    match Path(options.output or "").suffix:
+        case ".html":
+            return page("layouts", *(each._repr_html_() for each in layouts))
+        case ".svg":
+            return f"{stacked(*(each.to_svg() for each in layouts))}\n"
+        case _:
+            return "\n\n".join(map(str, layouts)) + "\n"
+
+
+def _layout_of(found: FoundKernel | str) -> ModuleLayout:
+    if isinstance(found, str):
+        return layout_of(parse(found))
+    traced = found.traced()
+    return layout_of(traced.module, traced.shared, parameters(found.kernel.declaration))
 
 
 def _assembled(text: str) -> Assembly:

@@ -81,6 +81,7 @@ def pyptx_commands() -> Sequence[Command]:
         Command("ptx", "print the PTX of a kernel in a Python file, or of an image", _ptx),
         Command("sass", "print the machine code of a kernel", _sass),
         Command("resources", "print registers, memory and spills of a kernel", _resources),
+        Command("layout", "print parameters, shared memory and fragments of a kernel", _layout),
         Command("new", "write a Python file with a kernel that runs", _new),
         Command("stubs", "write a type stub of ptx.inst with the instructions of plugins", _stubs),
         Command("export", "compile a kernel ahead of time", _export),
@@ -118,6 +119,12 @@ def _resources(argv: Sequence[str]) -> int:
     from pyptx_dsl.listings import resources
 
     return resources(argv)
+
+
+def _layout(argv: Sequence[str]) -> int:
+    from pyptx_dsl.listings import layout
+
+    return layout(argv)
 
 
 def _new(argv: Sequence[str]) -> int:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from pyptx_ir.drawing import Markup
 
 _HEAD: Final = ("shape", "type", "bytes", "layout", "TMA box", "alignment")
+PARAMETER: Final = ("parameter", "role", *_HEAD)
+"""Names of the columns of a table of parameters."""
 
 
 def tile_table(tile: Tile) -> Markup:
@@ -29,11 +31,12 @@ def parameter_table(declaration: Declaration) -> Markup:
     launch = f"grid {grid}, block {block}, cluster {_sizes(declaration.cluster)}, target {declaration.target.name}"
     templates = ", ".join(f"{name}={value!r}" for name, value in declaration.templates.items())
     named = [element("p", f"template parameters: {templates}")] if templates else []
-    rows = table(f"kernel {declaration.name}", ("parameter", "role", *_HEAD), _parameters(declaration))
+    rows = table(f"kernel {declaration.name}", PARAMETER, parameters(declaration))
     return element("div", rows, element("p", launch), *named)
 
 
-def _parameters(declaration: Declaration) -> Iterator[Sequence[object]]:
+def parameters(declaration: Declaration) -> Iterator[Sequence[object]]:
+    """Yield a row for each parameter of a kernel, with the cells that `PARAMETER` names."""
     inputs = len(declaration.in_specs)
     for index, name in enumerate(declaration.tensors):
         written = "input, written" if index in declaration.mutated else "input"

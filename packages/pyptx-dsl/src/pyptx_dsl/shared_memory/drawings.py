@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyptx_dsl.shared_memory.tiles import SharedTile
-    from pyptx_ir.drawing import Markup
+    from pyptx_ir.drawing import Drawing, Markup
 
 _CHUNK: Final = 16  # bytes; a swizzle permutes chunks of this size
 _ROWS: Final = 8  # rows after which a swizzle repeats
@@ -21,7 +21,7 @@ _CELL, _HEIGHT, _MARGIN = 80.0, 21.0, 10.0
 _GUTTER: Final = _MARGIN + 10 * LETTER
 
 
-def draw_svg(tile: SharedTile) -> Markup:
+def draw_svg(tile: SharedTile) -> Drawing:
     """Return the SVG of the first 8 rows of a SharedTile's first TMA box: a line per 128 bytes, a cell per 16 bytes.
 
     Cells of one color are in one column of the tile. Below are the wavefronts of 8 lanes that access 16 bytes each, in

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from pyptx_dsl.contract.specs import Dim
     from pyptx_dsl.types import PtxType
-    from pyptx_ir.drawing import Markup
+    from pyptx_ir.drawing import Drawing
 
 __all__ = ["CHUNK_BYTES", "CORE_ROWS", "STEP_BYTES", "Major", "SharedTile", "widest_swizzle"]
 
@@ -278,7 +278,7 @@ class SharedTile(Value):
 
         return draw(self)
 
-    def to_svg(self) -> Markup:
+    def to_svg(self) -> Drawing:
         """Return a drawing of the tile's chunks in the banks of shared memory, with the wavefronts of its accesses."""
         from pyptx_dsl.shared_memory.drawings import draw_svg
 

@@ -16,7 +16,7 @@ from pyptx_ir.values import Value, value
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyptx_ir.drawing import Markup
+    from pyptx_ir.drawing import Drawing
 
 _LANES: Final = 32
 _SIZES: Final = (1, 2, 4, 8, 16)  # bytes that a lane may access in one instruction, up to `.v4.b32`
@@ -58,7 +58,7 @@ class BankConflicts(Value):
             f"{self.wavefronts} {noun}, of which bank conflicts cause {self.extra} ({self.bytes} bytes per lane{most})"
         )
 
-    def to_svg(self) -> Markup:
+    def to_svg(self) -> Drawing:
         """Return a drawing: the accessed words by bank, the lanes that access each, and the words per bank."""
         from pyptx_ir.banks.pictures import draw_svg
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyptx_ir.banks.conflicts import BankConflicts
-    from pyptx_ir.drawing import Markup
+    from pyptx_ir.drawing import Drawing, Markup
 
 _CELL: Final = 21.0
 _ROW: Final = 19.0
@@ -21,7 +21,7 @@ _MOST_ROWS: Final = 32  # rows of 128 bytes that are drawn
 _LINE: Final = BANKS * WORD
 
 
-def draw_svg(access: BankConflicts) -> Markup:
+def draw_svg(access: BankConflicts) -> Drawing:
     """Return the SVG of a shared memory access: one table for each group of lanes that is served together."""
     y, parts = 2 * _ROW, [label(_MARGIN, _ROW, f"shared memory access: {access}", class_="title")]
     for group, ways in zip(access.groups, access.ways, strict=True):

@@ -2,11 +2,11 @@
 
 from pyptx_ir.drawing.markup import Markup, clean, element
 from pyptx_ir.drawing.pages import notebook, page, table
-from pyptx_ir.drawing.vector import LETTER, STYLE, cell, label, number, svg
+from pyptx_ir.drawing.vector import LETTER, Drawing, cell, label, number, stacked, svg, written
 
 __all__ = [
     "LETTER",
-    "STYLE",
+    "Drawing",
     "Markup",
     "cell",
     "clean",
@@ -15,6 +15,8 @@ __all__ = [
     "notebook",
     "number",
     "page",
+    "stacked",
     "svg",
     "table",
+    "written",
 ]

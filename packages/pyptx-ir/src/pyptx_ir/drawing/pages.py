@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 _STYLE: Final = """\
-.pyptx table{border-collapse:collapse;font:inherit;margin:0}.pyptx caption{text-align:left;font-weight:600;padding:4px}
+.pyptx table{border-collapse:collapse;font:inherit;margin:0 0 10px}
+.pyptx caption{text-align:left;font-weight:600;padding:4px}
 .pyptx th,.pyptx td{padding:2px 10px;border:1px solid var(--faint);text-align:left;background:var(--paper)}
 .pyptx td.number{text-align:right}.pyptx p{margin:6px 0}.pyptx pre{font:inherit;margin:0;white-space:pre-wrap}
 """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Self
 
 from pyptx_ir.drawing.markup import Markup, element
 
@@ -28,10 +28,22 @@ def number(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
 
-def svg(width: float, height: float, *content: str, kind: str = "", style: str = "") -> Markup:
+class Drawing(Markup):
+    """An SVG with its size in pixels."""
+
+    __slots__ = ("height", "width")
+
+    def __new__(cls, text: str, width: float, height: float) -> Self:
+        """Store the text of an SVG of `width` by `height` pixels."""
+        made = super().__new__(cls, text)
+        made.width, made.height = width, height
+        return made
+
+
+def svg(width: float, height: float, *content: str, kind: str = "", style: str = "") -> Drawing:
     """Return a drawing of `width` by `height` pixels; `style` has rules for the contents of the class `kind`."""
     size = {"width": number(width), "height": number(height)}
-    return element(
+    text = element(
         "svg",
         element("style", Markup(STYLE + style)),
         element("rect", class_="paper", **size),
@@ -41,6 +53,21 @@ def svg(width: float, height: float, *content: str, kind: str = "", style: str =
         viewBox=f"0 0 {size['width']} {size['height']}",
         **size,
     )
+    return Drawing(text, width, height)
+
+
+def stacked(*drawings: Drawing) -> Drawing:
+    """Return one drawing with drawings below each other."""
+    tops = [sum(each.height for each in drawings[:place]) for place in range(len(drawings))]
+    parts = (element("g", each, transform=f"translate(0,{number(y)})") for y, each in zip(tops, drawings, strict=True))
+    width = max((each.width for each in drawings), default=0)
+    return svg(width, sum(each.height for each in drawings), *parts)
+
+
+def written(*lines: str) -> Drawing:
+    """Return a drawing of lines of text."""
+    parts = (label(10, 18 * place, line) for place, line in enumerate(lines, 1))
+    return svg(20 + max(map(len, lines), default=0) * LETTER, 18 * len(lines) + 14, *parts)
 
 
 def label(x: float, y: float, text: str, *, anchor: str | None = None, class_: str | None = None) -> Markup:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyptx_ir.fragments.layout import Fragment
+    from pyptx_ir.fragments.layout import Fragment, Stride
 
 Range: TypeAlias = tuple[int, int]
 
@@ -23,9 +23,28 @@ def draw(fragment: Fragment) -> str:
     columns = together(whole[0])
     tables = [_table(holders, rows, columns) for holders in whole]
     named = [f"MMA {number}\n{text}" for number, text in enumerate(tables)] if fragment.products > 1 else tables
+    return "\n\n".join([head_of(fragment), *named])
+
+
+def head_of(fragment: Fragment) -> str:
+    """Return `m16n8k16 a .bf16: 16 x 16, 4 registers per lane`."""
     noun = "register" if fragment.registers == 1 else "registers"
-    head = f"{fragment.title}: {fragment.rows} x {fragment.columns}, {fragment.registers} {noun} per lane"
-    return "\n\n".join([head, *named])
+    return f"{fragment.title}: {fragment.rows} x {fragment.columns}, {fragment.registers} {noun} per lane"
+
+
+def steps_of(fragment: Fragment) -> tuple[str, str]:
+    """Return two lines that define a layout: the step in the matrix for each bit of lane and element, low bit first."""
+    return f"lane bits:    {_steps(fragment.lanes)}", f"element bits: {_steps(fragment.elements)}"
+
+
+def _steps(strides: Sequence[Stride]) -> str:
+    return ", ".join(map(_step, strides)) or "none"
+
+
+def _step(stride: Stride) -> str:
+    parts = [(stride.row, "row"), (stride.column, "column"), (stride.product, "MMA")]
+    named = [f"+{count} {noun}{'s' * (count > 1)}" for count, noun in parts if count]
+    return " ".join(named) or "a copy"
 
 
 def holders(fragment: Fragment, product: int) -> list[list[str]]:

@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, TypeVar
 
 if TYPE_CHECKING:
-    from pyptx_ir.drawing import Markup
+    from pyptx_ir.drawing import Drawing
 
 
 class Number(Protocol):
@@ -135,7 +135,7 @@ class Fragment:
 
         return draw(self)
 
-    def to_svg(self) -> Markup:
+    def to_svg(self) -> Drawing:
         """Return a drawing of the lane and register of each element; of a large matrix, of its first elements."""
         from pyptx_ir.fragments.pictures import draw_svg
 

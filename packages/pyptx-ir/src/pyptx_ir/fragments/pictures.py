@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pyptx_ir.drawing import LETTER, cell, label, svg
-from pyptx_ir.fragments.drawing import holders, span, together
+from pyptx_ir.fragments.drawing import head_of, holders, span, steps_of, together
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pyptx_ir.drawing import Markup
+    from pyptx_ir.drawing import Drawing, Markup
     from pyptx_ir.fragments.drawing import Range
-    from pyptx_ir.fragments.layout import Fragment, Stride
+    from pyptx_ir.fragments.layout import Fragment
 
 _WIDTH: Final = 780  # pixels, about the width of a notebook's cell
 _ROW: Final = 19
@@ -20,7 +20,7 @@ _MOST_ROWS: Final = 32
 _MARGIN: Final = 10
 
 
-def draw_svg(fragment: Fragment) -> Markup:
+def draw_svg(fragment: Fragment) -> Drawing:
     """Return the SVG of a fragment: its first rows and columns, and the steps of lane and element bits.
 
     A cell is a register; neighbors that always share one are drawn as one cell. A matrix of more than 32 rows, or wider
@@ -45,7 +45,7 @@ class _Sheet:
         self._rows, self._columns = rows[:_MOST_ROWS], columns[:fit]
         self._cut = (len(rows) > _MOST_ROWS, len(columns) > fit)
 
-    def drawing(self) -> Markup:
+    def drawing(self) -> Drawing:
         lines = [*self._heads()]
         y = _ROW * (len(lines) + 0.5)
         parts = [label(_MARGIN, _ROW * (n + 1), text, class_=kind) for n, (text, kind) in enumerate(lines)]
@@ -60,11 +60,8 @@ class _Sheet:
 
     def _heads(self) -> Iterator[tuple[str, str]]:
         fragment = self._fragment
-        noun = "register" if fragment.registers == 1 else "registers"
-        head = f"{fragment.title}: {fragment.rows} x {fragment.columns}, {fragment.registers} {noun} per lane"
-        yield head, "title"
-        yield f"lane bits:    {_steps(fragment.lanes)}", "faint"
-        yield f"element bits: {_steps(fragment.elements)}", "faint"
+        yield head_of(fragment), "title"
+        yield from ((line, "faint") for line in steps_of(fragment))
         if any(self._cut):
             rows, columns = self._rows[-1][1], self._columns[-1][1]
             yield f"shown: rows 0-{rows} of {fragment.rows}, columns 0-{columns} of {fragment.columns}", "faint"
@@ -79,17 +76,6 @@ class _Sheet:
             for place, columns in enumerate(self._columns):
                 x, name = self._gutter + place * self._cell, held[columns[0]][rows[0]]
                 yield cell(x, y, self._cell, _ROW, name, hue=_hue(name), tip=_tip(name, rows, columns))
-
-
-def _steps(strides: Sequence[Stride]) -> str:
-    """Return the steps of the bits, low bit first: `+1 column`, `+2 rows`."""
-    return ", ".join(map(_step, strides)) or "none"
-
-
-def _step(stride: Stride) -> str:
-    parts = [(stride.row, "row"), (stride.column, "column"), (stride.product, "MMA")]
-    named = [f"+{count} {noun}{'s' * (count > 1)}" for count, noun in parts if count]
-    return " ".join(named) or "a copy"
 
 
 def _hue(name: str) -> float:
