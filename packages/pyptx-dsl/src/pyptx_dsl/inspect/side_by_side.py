@@ -10,6 +10,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
 from pyptx_dsl.inspect.explanation import SASS_LINE, numbered
+from pyptx_ir.syntax.source import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -54,10 +55,10 @@ class KernelListing:
 
     def __str__(self) -> str:
         """Return Python, PTX and SASS as text; before each run of PTX or SASS is the Python line that emitted it."""
-        source = {line.python: line.text.strip() for line in self.python}
-        parts = [f"// {self.name} for {self.target}: PTX", *_commented(self.ptx, self.file, source), ""]
+        source = {line.python: f"{self.file}:{line.label}: {line.text.strip()}" for line in self.python}
+        parts = [f"// {self.name} for {self.target}: PTX", *_commented(self.ptx, source), ""]
         parts += [f"// {self.reason}"] if self.reason else [f"// {self.name} for {self.target}: SASS"]
-        return "\n".join([*parts, *_commented(self.sass, self.file, source)])
+        return "\n".join(map(visible, [*parts, *_commented(self.sass, source)]))
 
     def to_html(self) -> str:
         """Return an HTML page with the columns Python, PTX and SASS, in which lines of one Python line are linked."""
@@ -138,9 +139,9 @@ def _sass(sass: str, entry: str, found: Mapping[int, int | None]) -> Iterator[Li
             yield ListedLine(match["offset"], text, found.get(number), f"PTX line {number}" if number else "")
 
 
-def _commented(lines: Sequence[ListedLine], file: str, source: Mapping[int | None, str]) -> Iterator[str]:
+def _commented(lines: Sequence[ListedLine], source: Mapping[int | None, str]) -> Iterator[str]:
     """Yield lines, with a comment before each run of lines from one Python line."""
     for python, run in groupby(lines, key=lambda line: line.python):
         if python is not None:
-            yield f"\t// {file}:{python}: {source[python]}"
+            yield f"\t// {source[python]}"
         yield from (line.text for line in run)
