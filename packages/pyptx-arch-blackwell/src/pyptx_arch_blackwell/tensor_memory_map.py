@@ -17,7 +17,7 @@ __all__ = ["TensorMemoryMap", "TensorMemoryPart", "accumulator_map"]
 
 _COLUMNS: Final = 512
 _STEP: Final = 64  # columns between two labels
-_COLUMN, _LANE, _ROW, _MARGIN = 1.25, 1.3125, 19.0, 10.0  # pixels
+_COLUMN, _LANE, _ROW, _MARGIN = 1.15, 1.3125, 19.0, 10.0  # pixels
 _GUTTER: Final = _MARGIN + 22 * LETTER
 
 

@@ -33,6 +33,9 @@ class Drawing(Markup):
 
     __slots__ = ("height", "width")
 
+    width: float
+    height: float
+
     def __new__(cls, text: str, width: float, height: float) -> Self:
         """Store the text of an SVG of `width` by `height` pixels."""
         made = super().__new__(cls, text)

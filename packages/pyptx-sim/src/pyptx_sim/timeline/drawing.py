@@ -21,11 +21,12 @@ _LETTER = 5.6
 _GRID = 70  # minimum distance in pixels between two labels of the time axis
 _THINNEST = 0.5  # a span narrower than this is drawn together with the preceding span
 
+# In a page with several drawings, `.pyptx` of a later one must not override `.pyptx.timeline`.
 _STYLE: Final = """\
-.timeline{--run:#8fb8de;--wait:#f3dfb3;--async:#a5d3ae;--never:#e9897e;--arrow:#7a5ea8;
+.pyptx.timeline{--run:#8fb8de;--wait:#f3dfb3;--async:#a5d3ae;--never:#e9897e;--arrow:#7a5ea8;
 font:10px ui-sans-serif,system-ui,sans-serif}
 @media (prefers-color-scheme:dark){
-.timeline{--run:#2f5f8f;--wait:#6b5620;--async:#2c6b3c;--never:#a33b30;--arrow:#b79ce0}}
+.pyptx.timeline{--run:#2f5f8f;--wait:#6b5620;--async:#2c6b3c;--never:#a33b30;--arrow:#b79ce0}}
 .timeline .title{font-size:13px}.timeline .cta{font-weight:600}
 .timeline .axis{text-anchor:middle;opacity:.7}.timeline .grid{stroke:var(--faint)}.timeline .row{text-anchor:end}
 .timeline .run{fill:var(--run)}.timeline .wait{fill:var(--wait)}.timeline .async{fill:var(--async)}
