@@ -16,6 +16,7 @@ from pyptx_sim.reports import report_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from pyptx_ir.drawing import Markup
     from pyptx_sim.findings import Finding
 
 LINES: Final = 15
@@ -52,6 +53,11 @@ class Outcome(ABC):
     def facts(self) -> Sequence[str]:
         """Further lines of the summary, such as the shapes of the outputs."""
         return ()
+
+    @property
+    def timeline(self) -> Markup | None:
+        """SVG of the timeline that the run drew (`trace="run.svg"`); None without one."""
+        return None
 
     @property
     def rows(self) -> Sequence[str]:
@@ -92,7 +98,7 @@ class Outcome(ABC):
         return "\n".join([*lines, *(f"  {row}" for row in rows)])
 
     def _repr_html_(self) -> str:
-        """Return the summary as HTML, for notebooks; each finding opens to its text."""
+        """Return the summary as HTML, for notebooks; each finding opens to its text, and a drawn timeline follows."""
         from pyptx_sim.html import html_of
 
         return html_of(self)

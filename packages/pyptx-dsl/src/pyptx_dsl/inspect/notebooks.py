@@ -1,0 +1,33 @@
+"""HTML of a kernel for notebooks: its parameters, and its listing if all sizes are known."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptx_dsl.contract.pictures import parameter_table
+from pyptx_ir.drawing import element, notebook
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyptx_dsl.inspect.side_by_side import KernelListing
+    from pyptx_dsl.kernels.declaration import Declaration
+
+
+def kernel_html(declaration: Declaration, listing: Callable[[], KernelListing]) -> str:
+    """Return a table of the kernel's parameters, then the listing; with symbolic sizes, the call that shows it.
+
+    An error of `listing`, such as a mistake in the kernel, is part of the HTML.
+    """
+    head = parameter_table(declaration)
+    needed = dict.fromkeys((*declaration.dimensions, *declaration.required))
+    missing = [name for name in needed if declaration.templates.get(name) is None]
+    if missing:
+        call = f"{declaration.name}.listing({', '.join(f'{name}=…' for name in missing)})"
+        return notebook(head, element("p", f"{call} shows Python, PTX and SASS"))
+    try:
+        from pyptx_dsl.inspect.columns import columns
+
+        return notebook(head, columns(listing()))
+    except Exception as error:  # noqa: BLE001 - a notebook that shows a kernel does not fail; it shows the error
+        return notebook(head, element("pre", f"{type(error).__name__}: {error}"))

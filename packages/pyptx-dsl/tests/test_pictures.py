@@ -1,0 +1,194 @@
+"""Notebooks show kernels, Tiles and shared tiles; the lines of a listing are linked as the trace recorded them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pyptx_dsl import ptx, reg, smem
+from pyptx_dsl.contract.scalars import Scalar
+from pyptx_dsl.contract.specs import Layout, Tile
+from pyptx_dsl.errors import SpecError
+from pyptx_dsl.kernels.decorator import kernel
+from pyptx_dsl.shared_memory.tiles import SharedTile
+from pyptx_dsl.types import bf16, e4m3, f32, u32
+from pyptx_ir.banks import bank_conflicts
+from pyptx_ir.plugins.rows import Frame
+
+if TYPE_CHECKING:
+    from pyptx_dsl.types import PtxType
+
+HOSTILE = "</pre><script>alert('x')</script>]]>\"&\x00\x1b"
+
+
+def parsed(html: str) -> ET.Element:
+    return ET.fromstring(html)  # noqa: S314 - our own text
+
+
+def text_of(html: str) -> str:
+    return "\n".join(parsed(html).itertext())
+
+
+@kernel(in_specs=(Tile(64, f32), Scalar(f32)), out_specs=(Tile(64, f32),), grid=2, block=32, arch="sm_80")
+def scaled(X, by, Y, *, times=2):
+    px, py = ptx.global_ptrs(X, Y)
+    at = reg.from_(ptx.special.tid.x(), u32) * 4
+    value = reg.scalar(f32)
+    ptx.inst.ld.global_.f32(value, ptx.addr(px + at))
+    for _ in range(times):
+        ptx.inst.mul.f32(value, value, by)
+    ptx.inst.st.global_.f32(ptx.addr(py + at), value)
+    ptx.ret()
+
+
+@kernel(in_specs=(Tile("B", "N", f32),), out_specs=(Tile("B", f32),), grid=lambda B: B, arch="sm_80")
+def symbolic(X, Y, *, width):  # noqa: ARG001 - only the contract matters
+    ptx.ret()
+
+
+# --- kernels ----------------------------------------------------------------------------------------
+
+
+def test_each_line_of_ptx_has_the_python_line_that_emitted_it() -> None:
+    found = scaled.listing()
+    source = {line.python: line.text for line in found.python}
+    named = {line.text.split()[0]: source[line.python].strip() for line in found.ptx if line.python is not None}
+    assert named["mul.f32"] == "ptx.inst.mul.f32(value, value, by)"
+    assert named["ld.global.f32"] == "ptx.inst.ld.global_.f32(value, ptx.addr(px + at))"
+    assert named["ret;"] == "ptx.ret()"
+    assert "\n".join(line.text for line in found.ptx) == scaled.ptx().rstrip("\n")
+    assert sum("mul.f32" in line.text for line in scaled.listing(times=5).ptx) == 5
+    assert "test_pictures.py:" in str(found)
+    assert "\n\tmul.f32" in str(found)
+
+
+@pytest.mark.ptxas
+def test_each_line_of_sass_has_the_python_line_of_its_instruction() -> None:
+    found = scaled.listing()
+    source = {line.python: line.text for line in found.python}
+    named = {line.text.split()[0].split(".")[0]: source.get(line.python, "") for line in found.sass if line.label}
+    assert "ld.global_" in named["LDG"]
+    assert "st.global_" in named["STG"]
+    assert "mul.f32" in named["FMUL"]
+    assert named["EXIT"].strip() == "ptx.ret()"
+    assert found.sass[-1].text != "\tNOP"
+    assert "STG" in str(found)
+
+
+def test_without_tools_a_listing_has_no_sass_and_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    from pyptx_ir import toolchain
+
+    def missing(*_: object, **__: object) -> object:
+        raise toolchain.MissingToolError("nvdisasm not found", help="install pyptx-ir[toolchain]")
+
+    monkeypatch.setattr(toolchain, "assemble", missing)
+    found = scaled.listing()
+    assert found.sass == ()
+    assert found.reason == "no SASS: nvdisasm not found (install pyptx-ir[toolchain])"
+    html = found._repr_html_()
+    assert found.reason in text_of(html)
+    assert [each.text for each in parsed(html).iter("h4")] == ["Python (test_pictures.py)", "PTX for sm_80"]
+
+
+def test_lines_of_one_python_line_share_a_class_and_a_rule() -> None:
+    found = scaled.listing()
+    root = parsed(found._repr_html_())
+    classes = [each.get("class") or "" for each in root.iter("span")]
+    (line,) = (each.python for each in found.ptx if each.text.startswith("\tld.global"))
+    linked = [each for each in classes if each.split()[-1] == f"k{line}"]
+    assert len(linked) >= 2  # the Python line and the PTX line
+    styles = "".join(each.text or "" for each in root.iter("style"))
+    assert f".listing:has(.k{line}:hover) .k{line}{{" in styles
+
+
+def test_a_notebook_shows_parameters_and_how_to_show_a_kernel_with_symbolic_sizes() -> None:
+    text = text_of(symbolic._repr_html_())
+    assert "symbolic.listing(B=…, N=…, width=…) shows Python, PTX and SASS" in text
+    assert "4 B N" in text
+    cells = [each.text for each in parsed(scaled._repr_html_()).iter("td")]
+    assert cells[:8] == ["X", "input", "64", "f32", "256", "ROW", None, "1"]
+    assert cells[16:20] == ["by", "number", None, "f32"]
+
+
+def test_an_error_of_a_kernel_is_shown_and_not_raised() -> None:
+    @kernel(arch="sm_80")
+    def broken() -> None:
+        raise RuntimeError(HOSTILE)
+
+    assert "RuntimeError: </pre><script>alert('x')" in text_of(broken._repr_html_())
+
+
+def test_hostile_source_and_file_names_are_shown_as_text() -> None:
+    from dataclasses import replace
+
+    from pyptx_dsl.inspect.side_by_side import ListedLine, _origin
+
+    origin = _origin((Frame(f"/a/{HOSTILE}", 3, HOSTILE),))
+    line = ListedLine(HOSTILE, HOSTILE, 3, origin)
+    names = {"name": HOSTILE, "target": HOSTILE, "file": HOSTILE}
+    hostile = replace(scaled.listing(), **names, python=(line,), ptx=(line,), sass=(), reason=HOSTILE)
+    for html in (hostile._repr_html_(), hostile.to_html().partition("\n")[2]):
+        root = parsed(html)
+        assert not list(root.iter("script"))
+        assert "".join(root.itertext()).count("<script>") >= 4
+    assert "\x1b" not in str(hostile)
+
+
+# --- Tiles and shared tiles -------------------------------------------------------------------------
+
+
+def test_a_tile_is_a_table() -> None:
+    cells = [
+        each.text for each in parsed(Tile("M", 64, bf16, Layout.TMA_128B, tma_box=(64, 64))._repr_html_()).iter("td")
+    ]
+    assert cells == ["M x 64", "bf16", "128 M", "TMA_128B (swizzle 128B)", "64 x 64", "1"]
+
+
+@st.composite
+def tiles(draw: st.DrawFn) -> SharedTile:
+    dtype: PtxType = draw(st.sampled_from((bf16, f32, e4m3)))
+    swizzle = draw(st.sampled_from(("128B", "64B", "32B", None)))
+    width = int(swizzle[:-1]) if swizzle else 16
+    boxes = draw(st.integers(1, 3)) * (1 if width >= 32 else 2)
+    return SharedTile(dtype, (draw(st.sampled_from((8, 24, 64))), boxes * width * 8 // dtype.bits), swizzle=swizzle)
+
+
+@settings(max_examples=30)
+@given(tiles(), st.data())
+def test_byte_offsets_are_those_of_element_accesses(tile: SharedTile, data: st.DataObject) -> None:
+    row = data.draw(st.integers(0, tile.shape[0] - 1))
+    column = data.draw(st.integers(0, tile.shape[1] - 1))
+    found = []
+
+    @kernel(arch="sm_90a")
+    def k() -> None:
+        box, inside = divmod(column, tile.box_columns)
+        found.append(smem.tile(tile).address(*([box] if tile.boxes > 1 else []), row, inside).byte_offset)
+        ptx.ret()
+
+    k.ptx()
+    assert tile.byte_offset(row, column) == found[0]
+
+
+def test_elements_outside_a_tile_are_errors() -> None:
+    with pytest.raises(SpecError, match=r"element \(8, 0\) is outside SharedTile"):
+        SharedTile(bf16, (8, 64)).byte_offset(8, 0)
+
+
+@pytest.mark.parametrize("swizzle", ["128B", "64B", "32B"])
+def test_a_swizzle_removes_the_conflicts_of_a_column_and_the_drawing_says_so(swizzle: str) -> None:
+    width = int(swizzle[:-1])
+    tile = SharedTile(e4m3, (64, width), swizzle=swizzle)
+    column = [tile.byte_offset(row, 0) for row in range(8)]
+    assert bank_conflicts(column, 16).wavefronts == 1
+    assert bank_conflicts([row * width for row in range(8)], 16).wavefronts == width // 16
+    root = parsed(tile.to_svg())
+    texts = [each.text or "" for each in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert any(text.endswith(f"(ldmatrix): 1; row-major without a swizzle: {width // 16}") for text in texts)
+    first = next(text for text in texts if text.startswith("r"))
+    assert first == "r0 0-15"
+    assert sum(text.startswith("r") and text[1].isdigit() and ":" not in text for text in texts) == width // 2
