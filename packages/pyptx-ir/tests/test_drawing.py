@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyptx_ir.drawing import Markup, element, label, notebook, page, stacked, svg, table, written
+from pyptx_ir.drawing import Markup, element, label, notebook, page, stacked, svg, table, text_lines
 
 HOSTILE = "\"'<script>alert(1)</script>]]>&amp;<!--\x00\x1b\ud800\ufffe"
 texts = st.text(st.characters(), max_size=20) | st.just(HOSTILE)
@@ -51,7 +51,7 @@ def test_only_markup_is_inserted_unchanged() -> None:
 
 
 def test_stacked_drawings_are_below_each_other() -> None:
-    first, second = written("a", "b"), written("a long line")
+    first, second = text_lines("a", "b"), text_lines("a long line")
     both = stacked(first, second)
     assert (both.width, both.height) == (second.width, first.height + second.height)
     moved = [group.get("transform") for group in parsed(both).iter("{http://www.w3.org/2000/svg}g")]

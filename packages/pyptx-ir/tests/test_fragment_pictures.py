@@ -7,7 +7,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from pyptx_ir.fragments import Fragment, Stride, fragment_of, fragments_in
+from pyptx_ir.fragments import Fragment, Stride, fragment_of
+from pyptx_ir.fragments.instructions import fragments_in
 from pyptx_ir.isa.forms import some_forms
 from pyptx_ir.plugins.manager import manager
 from pyptx_ir.syntax import parse

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pyptx_dsl.contract.pictures import PARAMETER
-from pyptx_ir.drawing import notebook, stacked, table, written
-from pyptx_ir.fragments import fragments_in
+from pyptx_ir.drawing import notebook, stacked, table, text_lines
 from pyptx_ir.fragments.drawing import head_of, steps_of
+from pyptx_ir.fragments.instructions import fragments_in
 from pyptx_ir.isa.modules.sizes import storage_of
 from pyptx_ir.syntax.nodes import Function, Instruction, Variable
 from pyptx_ir.syntax.source import visible
@@ -101,7 +101,7 @@ class ModuleLayout:
     def to_svg(self) -> Drawing:
         """Return the tables and the fragments as one SVG."""
         lines = [line for each in self.tables() for line in (*_aligned(*each), "")]
-        return stacked(written(*lines), *(each.to_svg() for each in self.fragments))
+        return stacked(text_lines(*lines), *(each.to_svg() for each in self.fragments))
 
     def _repr_html_(self) -> Markup:
         """Return the tables and the fragments for notebooks."""

@@ -1,6 +1,6 @@
 """HTML of a kernel's listing: Python, PTX and SASS side by side; lines of one Python line have one color.
 
-There are no scripts: a rule of CSS for each Python line highlights its lines while the pointer is above one of them.
+Without scripts: a rule of CSS for each Python line outlines its lines while the pointer is above one of them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _width(lines: Sequence[ListedLine]) -> int:
 
 
 def _rule(line: int, hue: float) -> str:
-    """Return the color of a Python line, and the rule that highlights its lines."""
+    """Return the color of a Python line, and the rule that outlines its lines."""
     key = f".k{line}"
     return f"{key}{{--h:{hue:g}}}.listing:has({key}:hover) {key}{{outline:2px solid var(--ink);outline-offset:-2px}}\n"
 

@@ -2,7 +2,7 @@
 
 from pyptx_ir.drawing.markup import Markup, clean, element
 from pyptx_ir.drawing.pages import notebook, page, table
-from pyptx_ir.drawing.vector import LETTER, Drawing, cell, label, number, stacked, svg, written
+from pyptx_ir.drawing.vector import LETTER, Drawing, cell, label, number, stacked, svg, text_lines
 
 __all__ = [
     "LETTER",
@@ -18,5 +18,5 @@ __all__ = [
     "stacked",
     "svg",
     "table",
-    "written",
+    "text_lines",
 ]

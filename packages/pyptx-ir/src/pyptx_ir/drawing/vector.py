@@ -67,7 +67,7 @@ def stacked(*drawings: Drawing) -> Drawing:
     return svg(width, sum(each.height for each in drawings), *parts)
 
 
-def written(*lines: str) -> Drawing:
+def text_lines(*lines: str) -> Drawing:
     """Return a drawing of lines of text."""
     parts = (label(10, 18 * place, line) for place, line in enumerate(lines, 1))
     return svg(20 + max(map(len, lines), default=0) * LETTER, 18 * len(lines) + 14, *parts)

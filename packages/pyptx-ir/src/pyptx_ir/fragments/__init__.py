@@ -1,6 +1,5 @@
 """Fragments: the register and lane of each matrix element, for every tensor-core instruction."""
 
-from pyptx_ir.fragments.instructions import fragments_in
 from pyptx_ir.fragments.layout import ElementPosition, Fragment, Stride
 from pyptx_ir.fragments.lookup import fragment_of, move_of
 from pyptx_ir.fragments.mma import mma_fragment, wmma_fragment
@@ -12,7 +11,6 @@ __all__ = [
     "Sparsity",
     "Stride",
     "fragment_of",
-    "fragments_in",
     "metadata_fragment",
     "mma_fragment",
     "move_of",
