@@ -39,6 +39,7 @@ WITH_INPUT = [
     "sass",
     "resources",
     "resources --json",
+    "layout",
     "sim --block 32",
     "sim --block 32 --json",
     "sim --block 32 --format junit",

@@ -71,7 +71,7 @@ def test_a_kernel_is_shown_with_its_comments_as_text(file: Path, tmp_path: Path)
     assert f"# {BAD}" in shown
     assert "STG" in shown
     listing = kernel.listing()
-    assert BAD in str(checked(listing.to_html()).findtext(".//h4"))
+    assert f"# {BAD}.py" in "".join(checked(listing.to_html()).itertext())
     assert "\x1b" not in str(listing)
     result = kernel.simulate(np.zeros(32, np.float32), trace=tmp_path / "run.svg")
     assert result.findings

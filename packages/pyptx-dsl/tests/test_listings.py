@@ -199,3 +199,21 @@ def test_a_layout_is_written_as_pictures(suffix: str, file: str, tmp_path: Path)
     root = ET.fromstring(text.removeprefix("<!DOCTYPE html>"))  # noqa: S314 - our own text
     assert root.tag.rpartition("}")[2] == suffix
     assert "parameters of scaled" in "".join(root.itertext())
+
+
+def test_a_layout_shows_each_shared_tile_of_a_kernel_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "tiles.py"
+    path.write_text(
+        f"{HEAD}from pyptx_dsl import smem\nfrom pyptx_dsl.shared_memory.tiles import SharedTile\n"
+        "A, B = SharedTile(f32, (64, 32)), SharedTile(f32, (8, 8))\n\n\n"
+        "@kernel()\ndef tiled():\n    smem.tile(A, name='left')\n    smem.tile(A, name='right')\n    smem.tile(B)\n"
+        "    ptx.ret()\n"
+    )
+    assert main(["layout", str(path)]) == 0
+    said = capsys.readouterr().out
+    assert said.count("f32 64 (MN) x 32 (K), swizzle 128B\n") == 1
+    assert said.count("f32 8 (MN) x 8 (K), swizzle 32B\n") == 1
+    assert [line.split()[-1] for line in said.splitlines() if " 1024  " in line][:2] == ["left", "right"]
+    output = tmp_path / "tiles.svg"
+    assert main(["layout", str(path), "-o", str(output)]) == 0
+    assert output.read_text().count("swizzle 128B") == 1

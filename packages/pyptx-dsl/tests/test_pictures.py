@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from pyptx_dsl import ptx, reg, smem
 from pyptx_dsl.contract.scalars import Scalar
 from pyptx_dsl.contract.specs import Layout, Tile
 from pyptx_dsl.errors import SpecError
+from pyptx_dsl.inspect.side_by_side import KernelListing, ListedLine
+from pyptx_dsl.inspect.sources import PythonLine
 from pyptx_dsl.kernels.decorator import kernel
 from pyptx_dsl.shared_memory.tiles import SharedTile
 from pyptx_dsl.types import bf16, e4m3, f32, u32
 from pyptx_ir.banks import bank_conflicts
-from pyptx_ir.plugins.rows import Frame
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyptx_dsl.registers.register import Reg
     from pyptx_dsl.types import PtxType
 
 HOSTILE = "</pre><script>alert('x')</script>]]>\"&\x00\x1b"
@@ -53,28 +56,55 @@ def symbolic(X, Y, *, width):  # noqa: ARG001 - only the contract matters
 # --- kernels ----------------------------------------------------------------------------------------
 
 
+def first_words(lines: Sequence[ListedLine], found: KernelListing) -> dict[str, str]:
+    """Return the Python line of each line, by the first word of the line without modifiers of SASS."""
+    source = {line.line: line.text.strip() for line in found.python}
+    return {line.text.split()[0]: source[line.line] for line in lines if line.line and line.label}
+
+
 def test_each_line_of_ptx_has_the_python_line_that_emitted_it() -> None:
     found = scaled.listing()
-    source = {line.python: line.text for line in found.python}
-    named = {line.text.split()[0]: source[line.python].strip() for line in found.ptx if line.python is not None}
+    named = first_words(found.ptx, found)
     assert named["mul.f32"] == "ptx.inst.mul.f32(value, value, by)"
     assert named["ld.global.f32"] == "ptx.inst.ld.global_.f32(value, ptx.addr(px + at))"
     assert named["ret;"] == "ptx.ret()"
     assert "\n".join(line.text for line in found.ptx) == scaled.ptx().rstrip("\n")
     assert sum("mul.f32" in line.text for line in scaled.listing(times=5).ptx) == 5
-    assert "test_pictures.py:" in str(found)
-    assert "\n\tmul.f32" in str(found)
+    assert re.search(r"\n\t// test_pictures.py:\d+: ptx.ret\(\)\n\tret;\n", str(found))
+
+
+def doubled(value: Reg) -> None:
+    ptx.inst.add.f32(value, value, value)
+
+
+def test_functions_that_a_kernel_calls_are_listed_once_and_linked_with_the_call() -> None:
+    @kernel(arch="sm_80")
+    def calls() -> None:
+        value = reg.scalar(f32)
+        doubled(value)
+        doubled(value)
+        ptx.ret()
+
+    found = calls.listing()
+    texts = [line.text.strip() for line in found.python]
+    assert texts.count("# test_pictures.py") == 2
+    assert texts.index("def calls() -> None:") < texts.index("def doubled(value: Reg) -> None:")
+    assert texts.count("def doubled(value: Reg) -> None:") == 1
+    source = {line.line: line.text.strip() for line in found.python}
+    added = [[source[each] for each in line.stack] for line in found.ptx if "add.f32" in line.text]
+    assert added == [["ptx.inst.add.f32(value, value, value)", "doubled(value)"]] * 2
+    calls_of = {line.stack[1] for line in found.ptx if "add.f32" in line.text}
+    assert len(calls_of) == 2
 
 
 @pytest.mark.ptxas
 def test_each_line_of_sass_has_the_python_line_of_its_instruction() -> None:
     found = scaled.listing()
-    source = {line.python: line.text for line in found.python}
-    named = {line.text.split()[0].split(".")[0]: source.get(line.python, "") for line in found.sass if line.label}
+    named = {word.partition(".")[0]: line for word, line in first_words(found.sass, found).items()}
     assert "ld.global_" in named["LDG"]
     assert "st.global_" in named["STG"]
     assert "mul.f32" in named["FMUL"]
-    assert named["EXIT"].strip() == "ptx.ret()"
+    assert named["EXIT"] == "ptx.ret()"
     assert found.sass[-1].text != "\tNOP"
     assert "STG" in str(found)
 
@@ -91,18 +121,18 @@ def test_without_tools_a_listing_has_no_sass_and_the_reason(monkeypatch: pytest.
     assert found.reason == "no SASS: nvdisasm not found (install pyptx-ir[toolchain])"
     html = found._repr_html_()
     assert found.reason in text_of(html)
-    assert [each.text for each in parsed(html).iter("h4")] == ["Python (test_pictures.py)", "PTX for sm_80"]
+    assert [each.text for each in parsed(html).iter("h4")] == ["Python", "PTX for sm_80"]
 
 
 def test_lines_of_one_python_line_share_a_class_and_a_rule() -> None:
-    found = scaled.listing()
-    root = parsed(found._repr_html_())
-    classes = [each.get("class") or "" for each in root.iter("span")]
-    (line,) = (each.python for each in found.ptx if each.text.startswith("\tld.global"))
-    linked = [each for each in classes if each.split()[-1] == f"k{line}"]
-    assert len(linked) >= 2  # the Python line and the PTX line
+    root = parsed(scaled.listing()._repr_html_())
+    spans = {"".join(each.itertext()): (each.get("class") or "").split() for each in root.iter("span")}
+    (python,) = (classes for text, classes in spans.items() if "ld.global_" in text)
+    (emitted,) = (classes for text, classes in spans.items() if "\tld.global" in text)
+    key = emitted[-1]
+    assert python == ["line", "linked", key, key.replace("k", "p")]
     styles = "".join(each.text or "" for each in root.iter("style"))
-    assert f".listing:has(.k{line}:hover) .k{line}{{" in styles
+    assert f".listing:has(.{key}:hover) .{key}," in styles
 
 
 def test_a_notebook_shows_parameters_and_how_to_show_a_kernel_with_symbolic_sizes() -> None:
@@ -123,14 +153,8 @@ def test_an_error_of_a_kernel_is_shown_and_not_raised() -> None:
 
 
 def test_hostile_source_and_file_names_are_shown_as_text() -> None:
-    from dataclasses import replace
-
-    from pyptx_dsl.inspect.side_by_side import ListedLine, _origin
-
-    origin = _origin((Frame(f"/a/{HOSTILE}", 3, HOSTILE),))
-    line = ListedLine(HOSTILE, HOSTILE, 3, origin)
-    names = {"name": HOSTILE, "target": HOSTILE, "file": HOSTILE}
-    hostile = replace(scaled.listing(), **names, python=(line,), ptx=(line,), sass=(), reason=HOSTILE)
+    line = ListedLine(HOSTILE, HOSTILE, (PythonLine(f"/a/{HOSTILE}", 3),))
+    hostile = KernelListing(HOSTILE, HOSTILE, (line,), (line,), (), HOSTILE)
     for html in (hostile._repr_html_(), hostile.to_html().partition("\n")[2]):
         root = parsed(html)
         assert not list(root.iter("script"))
@@ -148,30 +172,23 @@ def test_a_tile_is_a_table() -> None:
     assert cells == ["M x 64", "bf16", "128 M", "TMA_128B (swizzle 128B)", "64 x 64", "1"]
 
 
-@st.composite
-def tiles(draw: st.DrawFn) -> SharedTile:
-    dtype: PtxType = draw(st.sampled_from((bf16, f32, e4m3)))
-    swizzle = draw(st.sampled_from(("128B", "64B", "32B", None)))
-    width = int(swizzle[:-1]) if swizzle else 16
-    boxes = draw(st.integers(1, 3)) * (1 if width >= 32 else 2)
-    return SharedTile(dtype, (draw(st.sampled_from((8, 24, 64))), boxes * width * 8 // dtype.bits), swizzle=swizzle)
-
-
-@settings(max_examples=30)
-@given(tiles(), st.data())
-def test_byte_offsets_are_those_of_element_accesses(tile: SharedTile, data: st.DataObject) -> None:
-    row = data.draw(st.integers(0, tile.shape[0] - 1))
-    column = data.draw(st.integers(0, tile.shape[1] - 1))
+@pytest.mark.parametrize("swizzle", ["128B", "64B", "32B", None])
+@pytest.mark.parametrize("dtype", [bf16, f32, e4m3], ids=str)
+def test_byte_offsets_are_those_of_element_accesses(swizzle: str | None, dtype: PtxType) -> None:
+    tile = SharedTile(dtype, (24, (256 if swizzle else 32) * 8 // dtype.bits), swizzle=swizzle)
+    elements = [(row, column) for row in range(0, 24, 5) for column in range(0, tile.shape[1], 7)]
     found = []
 
     @kernel(arch="sm_90a")
     def k() -> None:
-        box, inside = divmod(column, tile.box_columns)
-        found.append(smem.tile(tile).address(*([box] if tile.boxes > 1 else []), row, inside).byte_offset)
+        held = smem.tile(tile)
+        for row, column in elements:
+            box, inside = divmod(column, tile.box_columns)
+            found.append(held.address(*([box] if tile.boxes > 1 else []), row, inside).byte_offset)
         ptx.ret()
 
     k.ptx()
-    assert tile.byte_offset(row, column) == found[0]
+    assert [tile.byte_offset(row, column) for row, column in elements] == found
 
 
 def test_elements_outside_a_tile_are_errors() -> None:

@@ -9,8 +9,29 @@ from hypothesis import strategies as st
 
 from pyptx_ir.drawing import Markup, element, label, notebook, page, stacked, svg, table, text_lines
 
-HOSTILE = "\"'<script>alert(1)</script>]]>&amp;<!--\x00\x1b\ud800\ufffe"
-texts = st.text(st.characters(), max_size=20) | st.just(HOSTILE)
+PIECES = (
+    *(
+        "<script>",
+        "</style>",
+        "]]>",
+        "<!--",
+        "-->",
+        "&amp;",
+        "&",
+        "<",
+        ">",
+        '"',
+        "'",
+        "a",
+        " ",
+        "\t",
+        "\n",
+        "\r",
+        "\r\n",
+    ),
+    *("\x00", "\x1b", "\x7f", "\x85", "\u2028", "\u202e", "\ud800", "\ufffe", "\U0001f600", "\U0010ffff"),
+)
+texts = st.lists(st.sampled_from(PIECES), max_size=8).map("".join)
 
 
 def parsed(text: str) -> ET.Element:

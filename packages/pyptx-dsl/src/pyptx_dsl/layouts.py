@@ -20,6 +20,7 @@ from pyptx_ir.syntax.walk import walk
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from pyptx_dsl.shared_memory.tiles import SharedTile
     from pyptx_ir.drawing import Drawing, Markup
     from pyptx_ir.fragments import Fragment
     from pyptx_ir.plugins.rows import SharedVariable
@@ -67,7 +68,8 @@ class ModuleLayout:
 
     Offsets of parameters are those of a C structure. Offsets of static shared variables follow the order of
     declaration; ptxas may choose others. `dynamic` are named parts of dynamic shared memory, which follows the static
-    variables. `arrays` are the rows of the parameters of a kernel of the DSL, with their Tiles.
+    variables. `arrays` are the rows of the parameters of a kernel of the DSL, with their Tiles; `tiles` are its
+    shared tiles, each once.
     """
 
     parameters: tuple[tuple[str, tuple[Placed, ...]], ...]
@@ -75,6 +77,7 @@ class ModuleLayout:
     dynamic: tuple[Placed, ...]
     matrices: tuple[Used, ...]
     arrays: tuple[Sequence[object], ...] = ()
+    tiles: tuple[SharedTile, ...] = ()
 
     @property
     def fragments(self) -> tuple[Fragment, ...]:
@@ -94,26 +97,31 @@ class ModuleLayout:
             yield "matrix instructions", _USED, [each.row for each in self.matrices]
 
     def __str__(self) -> str:
-        """Return the tables, then each fragment, as text; of a fragment with many columns, the steps of its bits."""
+        """Return tables, shared tiles and fragments as text; of a fragment with many columns, the steps of its bits."""
         parts = ["\n".join(_aligned(*each)) for each in self.tables()]
-        return "\n\n".join([*parts, *map(_drawn, self.fragments)])
+        return "\n\n".join([*parts, *(each.picture() for each in self.tiles), *map(_drawn, self.fragments)])
 
     def to_svg(self) -> Drawing:
-        """Return the tables and the fragments as one SVG."""
+        """Return the tables, the shared tiles and the fragments as one SVG."""
         lines = [line for each in self.tables() for line in (*_aligned(*each), "")]
-        return stacked(text_lines(*lines), *(each.to_svg() for each in self.fragments))
+        return stacked(text_lines(*lines), *(each.to_svg() for each in (*self.tiles, *self.fragments)))
 
     def _repr_html_(self) -> Markup:
-        """Return the tables and the fragments for notebooks."""
-        return notebook(*(table(*each) for each in self.tables()), *(each.to_svg() for each in self.fragments))
+        """Return the tables, the shared tiles and the fragments for notebooks."""
+        drawings = (each.to_svg() for each in (*self.tiles, *self.fragments))
+        return notebook(*(table(*each) for each in self.tables()), *drawings)
 
 
 def layout_of(
-    module: Module, dynamic: Sequence[SharedVariable] = (), arrays: Iterable[Sequence[object]] = ()
+    module: Module,
+    dynamic: Sequence[SharedVariable] = (),
+    arrays: Iterable[Sequence[object]] = (),
+    tiles: Iterable[SharedTile] = (),
 ) -> ModuleLayout:
     """Return the layouts of a module.
 
-    `dynamic` are the named parts of its dynamic shared memory, `arrays` the rows of `contract.pictures.parameters`.
+    `dynamic` are the named parts of its dynamic shared memory, `arrays` the rows of `contract.pictures.parameters`, and
+    `tiles` the shared tiles of a kernel of the DSL.
     """
     nodes = list(walk(module))
     entries = [node for node in nodes if isinstance(node, Function) and node.kind == "entry"]
@@ -125,6 +133,7 @@ def layout_of(
         tuple(Placed(each.name, "b8", each.offset, each.size, _power(each.offset)) for each in dynamic),
         tuple(used for node in opcodes.values() for used in _used(node)),
         tuple(arrays),
+        tuple(dict.fromkeys(tiles)),
     )
 
 

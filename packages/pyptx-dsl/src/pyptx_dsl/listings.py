@@ -159,7 +159,8 @@ def _layout_of(found: FoundKernel | str) -> ModuleLayout:
     if isinstance(found, str):
         return layout_of(parse(found))
     traced = found.traced()
-    return layout_of(traced.module, traced.shared, parameters(found.kernel.declaration))
+    arrays = parameters(found.kernel.declaration)
+    return layout_of(traced.module, traced.shared, arrays, traced.tiles.values())
 
 
 def _assembled(text: str) -> Assembly:

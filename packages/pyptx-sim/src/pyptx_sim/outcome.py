@@ -33,6 +33,8 @@ class Outcome(ABC):
     __slots__ = ()
 
     kernel: str
+    timeline: Markup | None = None
+    """SVG of the timeline that the run drew (`trace="run.svg"`); None without one."""
 
     @property
     @abstractmethod
@@ -53,11 +55,6 @@ class Outcome(ABC):
     def facts(self) -> Sequence[str]:
         """Further lines of the summary, such as the shapes of the outputs."""
         return ()
-
-    @property
-    def timeline(self) -> Markup | None:
-        """SVG of the timeline that the run drew (`trace="run.svg"`); None without one."""
-        return None
 
     @property
     def rows(self) -> Sequence[str]:

@@ -1,8 +1,8 @@
-"""A kernel's Python, PTX and SASS: which line of each comes from which line of Python."""
+"""A kernel's Python, PTX and SASS: which lines of each come from which line of Python."""
 
 from __future__ import annotations
 
-import inspect
+import linecache
 import re
 from dataclasses import dataclass
 from itertools import groupby
@@ -10,14 +10,17 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
 from pyptx_dsl.inspect.explanation import SASS_LINE, numbered
+from pyptx_dsl.inspect.sources import PythonLine, extents
 from pyptx_ir.syntax.source import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from pyptx_dsl.inspect.sources import Extent
     from pyptx_dsl.kernels.declaration import Declaration
     from pyptx_dsl.kernels.specialize import Traced
-    from pyptx_ir.plugins.rows import Frame
+
+    Stacks = Mapping[int, tuple[PythonLine, ...]]
 
 _INSTRUCTION: Final = re.compile(r"\s*/\*(?P<offset>[0-9a-f]{4,})\*/\s+(?P<text>[^;]*\S)\s*;")
 _LABEL: Final = re.compile(r"(?P<text>\.L_\w+):\s*$")
@@ -28,34 +31,38 @@ _PADDING: Final = "\tNOP"  # follows the last instruction
 class ListedLine:
     """A line of a listing. `label` is its line number, for SASS the offset of the instruction in bytes.
 
-    `python` is the line of the kernel's function that emitted it, and `origin` describes where it comes from.
+    `stack` are the Python lines that emitted it, innermost first; for a line of Python, the line itself.
     """
 
     label: str
     text: str
-    python: int | None = None
-    origin: str = ""
+    stack: tuple[PythonLine, ...] = ()
+
+    @property
+    def line(self) -> PythonLine | None:
+        """The Python line that emitted it: the innermost one."""
+        return self.stack[0] if self.stack else None
 
 
 @dataclass(frozen=True, slots=True)
 class KernelListing:
     """Python, PTX and SASS of a kernel; `print` shows them below each other, a notebook side by side with links.
 
-    `file` is the name of the Python file. `sass` is empty if ptxas or nvdisasm are missing or reject the PTX; then
-    `reason` says why. SASS that ptxas adds for no instruction of the PTX has no `python` line.
+    `python` are the kernel's function and the functions that it called, each after a line with the name of its file.
+    `sass` is empty if ptxas or nvdisasm are missing or reject the PTX; then `reason` says why. Code that ptxas adds for
+    no instruction of the PTX has an empty stack.
     """
 
     name: str
     target: str
-    file: str
     python: tuple[ListedLine, ...]
     ptx: tuple[ListedLine, ...]
     sass: tuple[ListedLine, ...]
     reason: str = ""
 
     def __str__(self) -> str:
-        """Return Python, PTX and SASS as text; before each run of PTX or SASS is the Python line that emitted it."""
-        source = {line.python: f"{self.file}:{line.label}: {line.text.strip()}" for line in self.python}
+        """Return PTX and SASS as text; before each run of lines is the Python line that emitted it."""
+        source = {line.line: line.text.strip() for line in self.python if line.line}
         parts = [f"// {self.name} for {self.target}: PTX", *_commented(self.ptx, source), ""]
         parts += [f"// {self.reason}"] if self.reason else [f"// {self.name} for {self.target}: SASS"]
         return "\n".join(map(visible, [*parts, *_commented(self.sass, source)]))
@@ -76,38 +83,25 @@ class KernelListing:
 
 def listing(declaration: Declaration, traced: Traced) -> KernelListing:
     """Return the listing of a traced kernel; run ptxas (or use its cached result) and nvdisasm for the SASS."""
-    file, python = _source(declaration)
-    lines = {line.python for line in python}
-    found = {number: _line(frames, file, lines) for number, frames in traced.origins.items()}
-    origins = {number: _origin(frames) for number, frames in traced.origins.items()}
+    origins = traced.origins
+    stacks = {n: tuple(PythonLine(each.file, each.line) for each in frames) for n, frames in origins.items()}
+    found = extents(declaration.function, [origins[number] for number in sorted(origins)])
     text = traced.text.rstrip("\n").split("\n")
-    ptx = tuple(ListedLine(str(n), line, found.get(n), origins.get(n, "")) for n, line in enumerate(text, 1))
-    sass, reason = _machine_code(declaration, traced, found)
-    return KernelListing(declaration.name, declaration.target.name, PurePath(file).name, python, ptx, sass, reason)
+    ptx = tuple(ListedLine(str(number), line, stacks.get(number, ())) for number, line in enumerate(text, 1))
+    sass, reason = _machine_code(declaration, traced, stacks)
+    python = tuple(line for extent in found for line in _python(extent))
+    return KernelListing(declaration.name, declaration.target.name, python, ptx, sass, reason)
 
 
-def _source(declaration: Declaration) -> tuple[str, tuple[ListedLine, ...]]:
-    """Return the file and the lines of a kernel's function; no lines if the source is not available."""
-    file = declaration.function.__code__.co_filename
-    try:
-        lines, first = inspect.getsourcelines(declaration.function)
-    except (OSError, TypeError, SyntaxError):
-        return file, ()
-    return file, tuple(ListedLine(str(n), line.rstrip("\r\n"), n) for n, line in enumerate(lines, first))
+def _python(extent: Extent) -> Iterator[ListedLine]:
+    """Yield the name of a file, and the lines of a function in it."""
+    yield ListedLine("", f"# {PurePath(extent.file).name}")
+    for number in range(extent.first, extent.last + 1):
+        text = linecache.getline(extent.file, number).rstrip("\r\n")
+        yield ListedLine(str(number), text, (PythonLine(extent.file, number),))
 
 
-def _line(frames: Sequence[Frame], file: str, lines: set[int | None]) -> int | None:
-    """Return the line of the kernel's function in a stack of frames, innermost first."""
-    return next((frame.line for frame in frames if frame.file == file and frame.line in lines), None)
-
-
-def _origin(frames: Sequence[Frame]) -> str:
-    return "\n".join(f"{PurePath(frame.file).name}:{frame.line} in {frame.function}" for frame in frames)
-
-
-def _machine_code(
-    declaration: Declaration, traced: Traced, found: Mapping[int, int | None]
-) -> tuple[tuple[ListedLine, ...], str]:
+def _machine_code(declaration: Declaration, traced: Traced, stacks: Stacks) -> tuple[tuple[ListedLine, ...], str]:
     """Return the lines of SASS, or no lines and the reason."""
     from pyptx_ir.toolchain import CubinCache, ToolchainError, assemble, disassemble
 
@@ -117,12 +111,12 @@ def _machine_code(
     except ToolchainError as error:
         help = f" ({error.help})" if error.help else ""
         return (), f"no SASS: {error.message.splitlines()[0]}{help}"
-    lines = list(_sass(sass, declaration.name, found))
+    lines = list(_sass(sass, declaration.name, stacks))
     used = max((n for n, line in enumerate(lines, 1) if line.label and line.text != _PADDING), default=0)
     return tuple(lines[:used]), ""
 
 
-def _sass(sass: str, entry: str, found: Mapping[int, int | None]) -> Iterator[ListedLine]:
+def _sass(sass: str, entry: str, stacks: Stacks) -> Iterator[ListedLine]:
     """Yield the instructions and labels of an entry in a listing of nvdisasm with line information."""
     inside, number = False, 0
     for line in sass.splitlines():
@@ -136,12 +130,12 @@ def _sass(sass: str, entry: str, found: Mapping[int, int | None]) -> Iterator[Li
             yield ListedLine("", f"{label['text']}:")
         elif match := _INSTRUCTION.match(line):
             text = "\t" + " ".join(match["text"].split())
-            yield ListedLine(match["offset"], text, found.get(number), f"PTX line {number}" if number else "")
+            yield ListedLine(match["offset"], text, stacks.get(number, ()))
 
 
-def _commented(lines: Sequence[ListedLine], source: Mapping[int | None, str]) -> Iterator[str]:
+def _commented(lines: Sequence[ListedLine], source: Mapping[PythonLine, str]) -> Iterator[str]:
     """Yield lines, with a comment before each run of lines from one Python line."""
-    for python, run in groupby(lines, key=lambda line: line.python):
+    for python, run in groupby(lines, key=lambda line: line.line):
         if python is not None:
-            yield f"\t// {source[python]}"
+            yield f"\t// {python.place}: {source.get(python, '')}"
         yield from (line.text for line in run)

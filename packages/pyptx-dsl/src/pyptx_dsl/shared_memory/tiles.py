@@ -15,7 +15,7 @@ Format"; "Tensor Swizzle Modes".
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from pyptx_dsl.contract.im2col import Im2col
 from pyptx_dsl.contract.specs import Layout, Tile
@@ -29,10 +29,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyptx_dsl.contract.specs import Dim
+    from pyptx_dsl.tracing.trace import Trace
     from pyptx_dsl.types import PtxType
     from pyptx_ir.drawing import Drawing
 
-__all__ = ["CHUNK_BYTES", "CORE_ROWS", "STEP_BYTES", "Major", "SharedTile", "widest_swizzle"]
+__all__ = ["CHUNK_BYTES", "CORE_ROWS", "STEP_BYTES", "Major", "SharedTile", "tiles_of", "widest_swizzle"]
 
 CHUNK_BYTES = 16
 """Row width of a core matrix in bytes; a swizzle permutes chunks of this size."""
@@ -339,3 +340,8 @@ class SharedTile(Value):
 def widest_swizzle(row_bytes: int) -> str | None:
     """Return the widest swizzle whose width divides `row_bytes`; None if there is none."""
     return next((name for name in ("128B", "64B", "32B") if row_bytes % int(name[:-1]) == 0), None)
+
+
+def tiles_of(trace: Trace) -> dict[str, SharedTile]:
+    """Return the shared tiles that a trace has allocated, by the names of the allocations; `smem.tile` adds to them."""
+    return cast("dict[str, SharedTile]", trace.notes.setdefault(tiles_of, {}))
