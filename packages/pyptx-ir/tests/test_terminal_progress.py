@@ -53,7 +53,7 @@ for name in "ab":
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class Screen:
     """What a program has written to its terminal, and its exit status."""
 
     text: str
@@ -92,7 +92,7 @@ def started(body: str, *before: str, piped: bool = False) -> tuple[subprocess.Po
     return process, ours
 
 
-def ended(process: subprocess.Popen[bytes], ours: int) -> Shown:
+def ended(process: subprocess.Popen[bytes], ours: int) -> Screen:
     parts: list[bytes] = []
     try:
         while part := os.read(ours, 1 << 16):
@@ -100,10 +100,10 @@ def ended(process: subprocess.Popen[bytes], ours: int) -> Shown:
     except OSError:  # Linux: no process has the terminal open
         pass
     os.close(ours)
-    return Shown(b"".join(parts).decode().replace("\r\n", "\n"), process.wait(timeout=10))
+    return Screen(b"".join(parts).decode().replace("\r\n", "\n"), process.wait(timeout=10))
 
 
-def shown(body: str, *before: str) -> Shown:
+def shown(body: str, *before: str) -> Screen:
     return ended(*started(body, *before))
 
 
@@ -136,7 +136,7 @@ def test_an_interrupt_erases_the_line(before: Sequence[str], interruptible: None
 def test_work_without_a_call_is_reported_after_two_seconds_but_not_before_and_never_to_a_pipe() -> None:
     body = "time.sleep(2.6)"
     long, piped, short = started(body), started(body, piped=True), started("time.sleep(1.8)")
-    assert ended(*short) == Shown("result\n", 0)
+    assert ended(*short) == Screen("result\n", 0)
     assert re.search("simulating: 0:02 elapsed", ended(*long).text)
     assert piped[0].communicate(timeout=10)[1] == b""
     os.close(piped[1])

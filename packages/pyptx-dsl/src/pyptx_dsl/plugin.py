@@ -82,6 +82,7 @@ def pyptx_commands() -> Sequence[Command]:
         command("sass", "print the machine code of a kernel", "pyptx_dsl.listings:sass"),
         command("resources", "print registers, memory and spills of a kernel", "pyptx_dsl.listings:resources"),
         command("layout", "print parameters, shared memory and fragments of a kernel", "pyptx_dsl.listings:layout"),
+        command("bench", "measure the time of a kernel of a Python file on a GPU", "pyptx_dsl.bench:bench"),
         command("new", "write a Python file with a kernel that runs", "pyptx_dsl.new:new"),
         command(
             "stubs", "write a type stub of ptx.inst with the instructions of plugins", "pyptx_dsl.stubs.command:stubs"

@@ -338,7 +338,7 @@ class Kernel(Generic[OutSpecs_co]):
         """Run the kernel on the simulator and return its outputs and findings.
 
         `checks` is `"all"` or `"none"`; `seed` selects the schedule of asynchronous operations. `trace="run.json"`, or
-        `"run.svg"`, writes a timeline of the run.
+        `"run.svg"`, writes a timeline of the run. `progress(done, total)` is called with numbers of CTAs.
         """
         if self._scalars:
             arrays, kwargs = apart(self._declaration, arrays, kwargs)

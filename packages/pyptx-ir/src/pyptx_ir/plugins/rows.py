@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar  # `typing.TypeVar` has no defaults before Python 3.13
 
     from pyptx_ir.fragments.layout import Fragment
+    from pyptx_ir.plugins.timings import Timings
     from pyptx_ir.syntax.nodes import Module
 
     ArrayT_co = TypeVar("ArrayT_co", covariant=True, default=object)
@@ -285,7 +286,8 @@ class Runtime(Value):
     arguments, including numbers.
 
     `capability()`, if the runtime launches on GPUs, returns the compute capability of the first one, for `arch="auto"`.
-    It raises a RuntimeError with the reason if there is none.
+    It raises a RuntimeError with the reason if there is none. `benchmark(kernel, inputs, kwargs, runs)` times `runs`
+    launches on random arrays; `inputs` are the name, PTX element type and shape of each.
     """
 
     name: str
@@ -297,6 +299,7 @@ class Runtime(Value):
     operator: Callable[[Launchable], Callable[..., object]] | None = None
     launcher: Callable[[Launchable, Callable[..., object]], Callable[..., object]] | None = None
     capability: Callable[[], tuple[int, int]] | None = None
+    benchmark: Callable[..., Timings] | None = None
 
 
 @value
