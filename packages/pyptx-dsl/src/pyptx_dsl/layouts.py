@@ -104,12 +104,15 @@ class ModuleLayout:
     def to_svg(self) -> Drawing:
         """Return the tables, the shared tiles and the fragments as one SVG."""
         lines = [line for each in self.tables() for line in (*_aligned(*each), "")]
-        return stacked(text_lines(*lines), *(each.to_svg() for each in (*self.tiles, *self.fragments)))
+        return stacked(text_lines(*lines), *self._drawings())
 
     def _repr_html_(self) -> Markup:
         """Return the tables, the shared tiles and the fragments for notebooks."""
-        drawings = (each.to_svg() for each in (*self.tiles, *self.fragments))
-        return notebook(*(table(*each) for each in self.tables()), *drawings)
+        return notebook(*(table(*each) for each in self.tables()), *self._drawings())
+
+    def _drawings(self) -> Iterator[Drawing]:
+        yield from (each.to_svg() for each in self.tiles)
+        yield from (each.to_svg() for each in self.fragments)
 
 
 def layout_of(
