@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pyptx_dsl.contract.pictures import PARAMETER
+from pyptx_dsl.contract.tables import PARAMETER
 from pyptx_ir.drawing import notebook, stacked, table, text_lines
 from pyptx_ir.fragments.drawing import head_of, steps_of
 from pyptx_ir.fragments.instructions import fragments_in
@@ -123,7 +123,7 @@ def layout_of(
 ) -> ModuleLayout:
     """Return the layouts of a module.
 
-    `dynamic` are the named parts of its dynamic shared memory, `arrays` the rows of `contract.pictures.parameters`, and
+    `dynamic` are the named parts of its dynamic shared memory, `arrays` the rows of `contract.tables.parameters`, and
     `tiles` the shared tiles of a kernel of the DSL.
     """
     nodes = list(walk(module))
