@@ -156,7 +156,7 @@ def test_an_error_of_a_kernel_is_shown_and_not_raised() -> None:
             raise ValueError(HOSTILE)
 
     @kernel(arch="sm_80")
-    def unprintable(*, value: object = Unprintable()) -> None:  # noqa: ARG001, B008 - a default that cannot be shown
+    def unprintable(*, value: object = Unprintable()) -> None:  # noqa: ARG001 - a default that cannot be shown
         ptx.ret()
 
     assert "ValueError: </pre><script>" in text_of(unprintable._repr_html_())
