@@ -151,6 +151,16 @@ def test_an_error_of_a_kernel_is_shown_and_not_raised() -> None:
 
     assert "RuntimeError: </pre><script>alert('x')" in text_of(broken._repr_html_())
 
+    class Unprintable:
+        def __repr__(self) -> str:
+            raise ValueError(HOSTILE)
+
+    @kernel(arch="sm_80")
+    def unprintable(*, value: object = Unprintable()) -> None:  # noqa: ARG001 - a default that cannot be shown
+        ptx.ret()
+
+    assert "ValueError: </pre><script>" in text_of(unprintable._repr_html_())
+
 
 def test_hostile_source_and_file_names_are_shown_as_text() -> None:
     line = ListedLine(HOSTILE, HOSTILE, (PythonLine(f"/a/{HOSTILE}", 3),))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from xml.etree import ElementTree as ET
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyptx_ir.drawing import Markup, element, label, notebook, page, stacked, svg, table, text_lines
+from pyptx_ir.drawing import Drawing, Markup, element, label, notebook, page, stacked, svg, table, text_lines
 
 PIECES = (
     *(
@@ -77,3 +79,9 @@ def test_stacked_drawings_are_below_each_other() -> None:
     assert (both.width, both.height) == (second.width, first.height + second.height)
     moved = [group.get("transform") for group in parsed(both).iter("{http://www.w3.org/2000/svg}g")]
     assert moved == ["translate(0,0)", f"translate(0,{first.height})"]
+
+
+def test_copies_of_drawings_have_their_size() -> None:
+    drawing = text_lines("a", "b")
+    for each in (copy.deepcopy(drawing), pickle.loads(pickle.dumps(drawing))):  # noqa: S301 - our own bytes
+        assert (type(each), each, each.width, each.height) == (Drawing, drawing, drawing.width, drawing.height)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pyptx_dsl.contract.pictures import PARAMETER
+from pyptx_dsl.contract.tables import PARAMETER
 from pyptx_ir.drawing import notebook, stacked, table, text_lines
 from pyptx_ir.fragments.drawing import head_of, steps_of
 from pyptx_ir.fragments.instructions import fragments_in
@@ -104,12 +104,15 @@ class ModuleLayout:
     def to_svg(self) -> Drawing:
         """Return the tables, the shared tiles and the fragments as one SVG."""
         lines = [line for each in self.tables() for line in (*_aligned(*each), "")]
-        return stacked(text_lines(*lines), *(each.to_svg() for each in (*self.tiles, *self.fragments)))
+        return stacked(text_lines(*lines), *self._drawings())
 
     def _repr_html_(self) -> Markup:
         """Return the tables, the shared tiles and the fragments for notebooks."""
-        drawings = (each.to_svg() for each in (*self.tiles, *self.fragments))
-        return notebook(*(table(*each) for each in self.tables()), *drawings)
+        return notebook(*(table(*each) for each in self.tables()), *self._drawings())
+
+    def _drawings(self) -> Iterator[Drawing]:
+        yield from (each.to_svg() for each in self.tiles)
+        yield from (each.to_svg() for each in self.fragments)
 
 
 def layout_of(
@@ -120,7 +123,7 @@ def layout_of(
 ) -> ModuleLayout:
     """Return the layouts of a module.
 
-    `dynamic` are the named parts of its dynamic shared memory, `arrays` the rows of `contract.pictures.parameters`, and
+    `dynamic` are the named parts of its dynamic shared memory, `arrays` the rows of `contract.tables.parameters`, and
     `tiles` the shared tiles of a kernel of the DSL.
     """
     nodes = list(walk(module))

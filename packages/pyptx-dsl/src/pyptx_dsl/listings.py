@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pyptx_dsl.contract.pictures import parameters
+from pyptx_dsl.contract.tables import parameters
 from pyptx_dsl.inspect.answers import disassembled
 from pyptx_dsl.kernels.loading import FoundKernel, found_in_file
 from pyptx_dsl.layouts import layout_of

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _MOST: Final = 100  # maximum number of findings shown
 _STYLE: Final = """\
+.pyptx details pre{margin:2px 0 8px 16px}
 .pyptx .error{color:#b3261e}.pyptx .warning{color:#8a5a00}.pyptx .note{color:#3b5b92}
 @media (prefers-color-scheme:dark){
 .pyptx .error{color:#ff8a80}.pyptx .warning{color:#f0c060}.pyptx .note{color:#9db8e8}}

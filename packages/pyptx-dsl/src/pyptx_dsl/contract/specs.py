@@ -269,7 +269,7 @@ class Tile(Value):
 
     def _repr_html_(self) -> str:
         """Return a table of the Tile's properties for notebooks."""
-        from pyptx_dsl.contract.pictures import tile_table
+        from pyptx_dsl.contract.tables import tile_table
         from pyptx_ir.drawing import notebook
 
         return notebook(tile_table(self))

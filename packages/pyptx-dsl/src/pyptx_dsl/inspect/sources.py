@@ -34,9 +34,9 @@ class Extent(NamedTuple):
     first: int
     last: int
 
-    def __contains__(self, line: object) -> bool:
-        """Return whether a PythonLine is inside."""
-        return isinstance(line, PythonLine) and line.file == self.file and self.first <= line.number <= self.last
+    def has(self, line: PythonLine) -> bool:
+        """Return whether a line is inside."""
+        return line.file == self.file and self.first <= line.number <= self.last
 
 
 def extents(function: Callable[..., object], stacks: Iterable[Sequence[Frame]]) -> list[Extent]:
@@ -45,7 +45,7 @@ def extents(function: Callable[..., object], stacks: Iterable[Sequence[Frame]]) 
     for stack in stacks:
         for frame in reversed(stack):
             line = PythonLine(frame.file, frame.line)
-            if not any(line in extent for extent in found):
+            if not any(extent.has(line) for extent in found):
                 found.append(_around(line))
     return found
 
@@ -61,7 +61,7 @@ def _own(function: Callable[..., object]) -> Iterator[Extent]:
 
 def _around(line: PythonLine) -> Extent:
     """Return the innermost function around a line, or the line alone outside all functions and without source."""
-    inside = [each for each in _functions(line.file) if line in each]
+    inside = [each for each in _functions(line.file) if each.has(line)]
     return max(inside, key=lambda each: each.first, default=Extent(line.file, line.number, line.number))
 
 

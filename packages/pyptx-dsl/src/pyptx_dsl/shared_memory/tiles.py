@@ -281,7 +281,7 @@ class SharedTile(Value):
 
     def to_svg(self) -> Drawing:
         """Return a drawing of the tile's chunks in the banks of shared memory, with the wavefronts of its accesses."""
-        from pyptx_dsl.shared_memory.drawings import draw_svg
+        from pyptx_dsl.shared_memory.svg import draw_svg
 
         return draw_svg(self)
 

@@ -60,7 +60,7 @@ class BankConflicts(Value):
 
     def to_svg(self) -> Drawing:
         """Return a drawing: the accessed words by bank, the lanes that access each, and the words per bank."""
-        from pyptx_ir.banks.pictures import draw_svg
+        from pyptx_ir.banks.svg import draw_svg
 
         return draw_svg(self)
 

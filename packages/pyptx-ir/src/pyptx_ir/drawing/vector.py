@@ -42,6 +42,10 @@ class Drawing(Markup):
         made.width, made.height = width, height
         return made
 
+    def __reduce__(self) -> tuple[type[Drawing], tuple[str, float, float]]:
+        """Return the class and the arguments of `__new__`, for copies and pickles."""
+        return Drawing, (str(self), self.width, self.height)
+
 
 def svg(width: float, height: float, *content: str, kind: str = "", style: str = "") -> Drawing:
     """Return a drawing of `width` by `height` pixels; `style` has rules for the contents of the class `kind`."""

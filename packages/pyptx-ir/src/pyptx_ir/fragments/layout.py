@@ -137,7 +137,7 @@ class Fragment:
 
     def to_svg(self) -> Drawing:
         """Return a drawing of the lane and register of each element; of a large matrix, of its first elements."""
-        from pyptx_ir.fragments.pictures import draw_svg
+        from pyptx_ir.fragments.svg import draw_svg
 
         return draw_svg(self)
 

@@ -26,7 +26,7 @@ def tile_table(tile: Tile) -> Markup:
 
 
 def parameter_table(declaration: Declaration) -> Markup:
-    """Return a table of a kernel's parameters, after its target, grid, CTA size and template parameters."""
+    """Return a table of a kernel's parameters, followed by its grid, CTA size, target and template parameters."""
     grid, block = _sizes(declaration.grid), _sizes(declaration.block)
     launch = f"grid {grid}, block {block}, cluster {_sizes(declaration.cluster)}, target {declaration.target.name}"
     templates = ", ".join(f"{name}={value!r}" for name, value in declaration.templates.items())
@@ -60,7 +60,10 @@ def _bytes(tile: Tile) -> int | str:
     """Return the size of the array; for named dimensions a product such as `4 B N`."""
     fixed = math.prod(size for size in tile.shape if isinstance(size, int)) * tile.dtype.bits
     names = [size for size in tile.shape if isinstance(size, str)]
-    return " ".join([f"{fixed / 8:g}", *names]) if names else -(-fixed // 8)
+    whole = -(-fixed // 8)
+    if not names:
+        return whole
+    return " ".join([str(whole) if fixed % 8 == 0 else str(fixed / 8), *names])
 
 
 def _sizes(sizes: Dims | Callable[..., object]) -> str:
