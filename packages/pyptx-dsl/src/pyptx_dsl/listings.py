@@ -1,18 +1,23 @@
-"""`pyptx ptx`, `pyptx sass` and `pyptx resources`: what a kernel, a PTX file or an image compiles to."""
+"""`pyptx ptx`, `sass`, `resources` and `layout`: what a kernel, a PTX file or an image compiles to, and its layouts."""
 
 from __future__ import annotations
 
 import json
 import sys
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from pyptx_dsl.contract.tables import parameters
 from pyptx_dsl.inspect.answers import disassembled
 from pyptx_dsl.kernels.loading import FoundKernel, found_in_file
+from pyptx_dsl.layouts import layout_of
 from pyptx_ir.command_line import SUCCESS, CommandParser, run
+from pyptx_ir.drawing import page, stacked
 from pyptx_ir.plugins.source_rows import PtxSource, target_of
 from pyptx_ir.sources import KERNEL_OF_FILE, expanded, read_sources, with_sizes, without_sizes
 from pyptx_ir.sources.reader import ARCH, INPUTS
+from pyptx_ir.syntax import parse
 from pyptx_ir.terminal import table, write_code
 from pyptx_ir.terminal.progress import show_progress
 
@@ -20,6 +25,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterator, Sequence
 
+    from pyptx_dsl.layouts import ModuleLayout
     from pyptx_ir.plugins.source_rows import CommandInput
     from pyptx_ir.toolchain import Assembly, Resources
 
@@ -57,6 +63,20 @@ def resources_parser() -> CommandParser:
     parser = _parser("resources", "Print registers, memory and spills of each kernel, from ptxas.")
     parser.add_argument("--json", action="store_true", help="print JSON")
     return parser
+
+
+def layout(argv: Sequence[str]) -> int:
+    """Print the parameters, shared memory and fragments of the kernels of an input; `-o` may write pictures."""
+    return _ran(layout_parser(), _layout, argv)
+
+
+def layout_parser() -> CommandParser:
+    """Return the parser of the options of `pyptx layout`."""
+    return _parser(
+        "layout",
+        "Print parameters, shared memory, and the fragments of matrix instructions. An output file whose name ends in "
+        ".html or .svg gets pictures.",
+    )
 
 
 def read_kernel(source: CommandInput) -> Sequence[PtxSource]:
@@ -121,6 +141,26 @@ def _resources(options: argparse.Namespace, values: dict[str, str]) -> str:
     cells = [[row.entry, row.target, *(str(getattr(row, name)) for name in _COLUMNS)] for row in rows]
     headings = ("kernel", "target", *(name.replace("_", " ") for name in _COLUMNS))
     return table(cells, headings, right=range(2, len(headings)))
+
+
+def _layout(options: argparse.Namespace, values: dict[str, str]) -> str:
+    """Return the layouts as text; as HTML or SVG if the name of the output ends so."""
+    layouts = [_layout_of(each) for each in _read(options, values)]
+    match Path(options.output_file or "").suffix:
+        case ".html":
+            return page("layouts", *(each._repr_html_() for each in layouts))
+        case ".svg":
+            return f"{stacked(*(each.to_svg() for each in layouts))}\n"
+        case _:
+            return "\n\n".join(map(str, layouts)) + "\n"
+
+
+def _layout_of(found: FoundKernel | str) -> ModuleLayout:
+    if isinstance(found, str):
+        return layout_of(parse(found))
+    traced = found.traced()
+    arrays = parameters(found.kernel.declaration)
+    return layout_of(traced.module, traced.shared, arrays, traced.tiles.values())
 
 
 def _assembled(text: str) -> Assembly:

@@ -81,6 +81,7 @@ def pyptx_commands() -> Sequence[Command]:
         command("ptx", "print the PTX of a kernel in a Python file, or of an image", "pyptx_dsl.listings:ptx"),
         command("sass", "print the machine code of a kernel", "pyptx_dsl.listings:sass"),
         command("resources", "print registers, memory and spills of a kernel", "pyptx_dsl.listings:resources"),
+        command("layout", "print parameters, shared memory and fragments of a kernel", "pyptx_dsl.listings:layout"),
         command("bench", "measure the time of a kernel of a Python file on a GPU", "pyptx_dsl.bench:bench"),
         command("new", "write a Python file with a kernel that runs", "pyptx_dsl.new:new"),
         command(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypedDict, cast
 
 from pyptx_ir.isa.modules.counting import counted
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Unpack
 
+    from pyptx_ir.drawing import Markup
     from pyptx_ir.plugins.rows import EntryParameter, Specialization
     from pyptx_ir.terminal.progress import ProgressCallback
     from pyptx_sim.findings import Finding
@@ -65,7 +66,8 @@ _OWN: Final = _Options.__optional_keys__ | {"out"}
 class SimulationResult(Outcome):
     """Result of `kernel.simulate`: the outputs in order, the findings, the statistics and the printed text.
 
-    `str()` is a summary of at most 15 lines; `text` contains all findings.
+    `str()` is a summary of at most 15 lines; `text` contains all findings. `timeline` is the drawing that
+    `trace="run.svg"` wrote.
     """
 
     outputs: tuple[object, ...]
@@ -73,6 +75,7 @@ class SimulationResult(Outcome):
     statistics: Statistics
     printed: str = ""
     kernel: str = "kernel"
+    timeline: Markup | None = field(default=None, compare=False, repr=False)
 
     @property
     def all_findings(self) -> tuple[Finding, ...]:
@@ -142,7 +145,9 @@ def simulate(kernel: Launchable, arguments: Sequence[object], keywords: Mapping[
     options = cast("_Options", {name: keywords[name] for name in _Options.__optional_keys__ if name in keywords})
     launch = _prepared(kernel, arguments, own, keywords.get("out"))
     result = launch.run(**options)
-    return SimulationResult(launch.outputs, result.findings, result.statistics, result.printed, kernel.name)
+    return SimulationResult(
+        launch.outputs, result.findings, result.statistics, result.printed, kernel.name, result.timeline
+    )
 
 
 @dataclass(frozen=True, slots=True)

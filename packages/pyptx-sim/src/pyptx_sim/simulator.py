@@ -117,11 +117,13 @@ def run(
     if trace is not None and len(launches) > 1:
         raise LaunchError("trace= with several launches", help="trace one launch per run")
     runs = _Runs(launches, asked, seed, delay_async, step_limit, trace, trace_blocks, keep_arrays, progress)
-    machines = runs.attempt(WAVE_WARPS)
+    machines, recording = runs.attempt(WAVE_WARPS)
     # If resident CTAs waited for CTAs that did not fit, run again with as many resident CTAs as on a GPU.
-    machines = runs.attempt(RESIDENT_WARPS) if any(machine.starved for machine in machines) else machines
+    if any(machine.starved for machine in machines):
+        machines, recording = runs.attempt(RESIDENT_WARPS)
     kernels = dict.fromkeys(each.program.entry.name for each in launches)
-    return replace(_result(machines), kernel=", ".join(kernels))
+    drawing = None if recording is None else recording.drawing
+    return replace(_result(machines), kernel=", ".join(kernels), timeline=drawing)
 
 
 def without_blocks(outputs: Iterable[Output], checks: Checks) -> Result:
@@ -197,8 +199,8 @@ class _Runs:
     keep_arrays: bool
     progress: ProgressCallback | None
 
-    def attempt(self, warps: int) -> list[Machine]:
-        """Run each launch with at most `warps` resident warps, and return the `Machine` of each launch."""
+    def attempt(self, warps: int) -> tuple[list[Machine], Recording | None]:
+        """Run each launch with at most `warps` resident warps; return the launches' machines and the timeline."""
         keep_freed_memory()
         packed, machines, checkers = self._machines(warps)
         watching = zip(self.launches, machines, packed, strict=True)
@@ -208,7 +210,7 @@ class _Runs:
         settling = partial(self._settle, machines, checkers, warps)
         kept = None if self.keep_arrays else packed[0]
         _run(machines, kept, self.seed, recording, writes[-1], settling, GridProgress(machines, self.progress))
-        return machines
+        return machines, recording
 
     def _machines(self, warps: int) -> tuple[Sequence[Arguments], list[Machine], list[RaceChecker | None]]:
         """Return the packed arguments, machines and race checkers of the launches."""

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import ModuleType
 
+    from pyptx_dsl.kernels.specialize import Traced
+
 
 @dataclass(frozen=True, slots=True)
 class FoundKernel:
@@ -37,6 +39,10 @@ class FoundKernel:
     def text(self) -> str:
         """Return the kernel's PTX. Raise KernelFileError, with the options to add, if a dimension has no size."""
         return self.kernel.ptx(**self.keywords())
+
+    def traced(self) -> Traced:
+        """Return the kernel's trace; see `text` for the errors."""
+        return self.kernel._trace(self.keywords())  # noqa: SLF001 - the kernel's trace is not part of its interface
 
     def keywords(self) -> dict[str, object]:
         """Return the keywords of methods of the kernel; see `text` and `runnable` for the errors."""
