@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pty
 import re
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
 from dataclasses import dataclass
 from textwrap import indent
@@ -86,9 +89,10 @@ class Screen:
         return "\n".join(line.rstrip() for line in screen)
 
 
-def started(body: str, *before: str, piped: bool = False) -> tuple[subprocess.Popen[bytes], int]:
-    """Start a program with a terminal for both outputs, or with `piped` for standard output only."""
+def started(body: str, *before: str, piped: bool = False, columns: int = 0) -> tuple[subprocess.Popen[bytes], int]:
+    """Start a program with a terminal for both outputs; with `piped`, standard error is a pipe."""
     ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
     text = PROGRAM.format(body=indent(body, " " * 8), before="\n".join(before))
     out = os.open(os.devnull, os.O_WRONLY) if piped else theirs
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "80", "NO_COLOR": "1"}
@@ -149,6 +153,12 @@ def test_work_without_a_call_is_reported_after_two_seconds_but_not_before_and_ne
 
 def test_output_while_the_line_is_hidden_has_lines_of_its_own() -> None:
     assert shown(LINES, SOON, PLAIN).rest == "a\nb\nresult\n"
+
+
+def test_a_line_is_cut_to_a_narrow_terminal() -> None:
+    found = ended(*started("drawn()", SOON, PLAIN, columns=12))
+    assert found.text.startswith("\rsimulating:\r ")  # 11 characters
+    assert found.rest == "result\n"
 
 
 def test_time_left_is_extrapolated_from_the_first_call_and_starts_again_with_the_work(

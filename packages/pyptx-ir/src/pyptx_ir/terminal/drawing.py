@@ -5,7 +5,7 @@ With rich installed, the line has a bar.
 
 from __future__ import annotations
 
-import shutil
+import os
 import sys
 from contextlib import contextmanager
 from threading import Event, Lock, Thread
@@ -22,6 +22,7 @@ DELAY: Final = 2.0
 """Seconds before the first output."""
 
 _PERIOD: Final = 0.25  # seconds between two updates of the line
+_COLUMNS: Final = 80  # width of a terminal that does not know its size
 _PATIENCE: Final = 1.0  # maximum seconds to wait for the thread, which an unresponsive terminal may block
 
 
@@ -95,7 +96,8 @@ class _PlainLine:
 
     def show(self, text: str, done: int, total: int) -> None:
         del done, total
-        text = text[: shutil.get_terminal_size().columns - 1]
+        columns = os.get_terminal_size(sys.stderr.fileno()).columns or _COLUMNS
+        text = text[: columns - 1]  # a longer line would be wrapped, and a carriage return reaches its last part only
         self._write(f"\r{text.ljust(self._width)}")
         self._width = len(text)
 
