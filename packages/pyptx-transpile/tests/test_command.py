@@ -20,6 +20,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SOURCE = ".version 8.0\n.target sm_90\n.address_size 64\n\n.visible .entry k()\n{\n\tret;\n}\n"
+KERNEL = """\
+from pyptx_dsl import ptx
+from pyptx_dsl.kernels.decorator import kernel
+
+@kernel(arch="sm_80")
+def nothing():
+    ptx.ret()
+"""
 BROKEN = {
     "truncated": SOURCE[:-8].encode(),
     "no PTX": b"int main() {}",
@@ -47,6 +55,17 @@ def test_an_input_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixtu
         assert run([str(source), "-o", str(output)]) == 2
         assert "is an input and would be overwritten" in capsys.readouterr().err
     assert source.read_text() == SOURCE
+
+
+def test_the_python_file_of_a_kernel_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "k.py"
+    source.write_text(KERNEL)
+    for name in (str(source), f"{source}:nothing"):
+        for output in (source, tmp_path):
+            assert run([name, "-o", str(output)]) == 2
+            assert "k.py is an input and would be overwritten" in capsys.readouterr().err
+    assert source.read_text() == KERNEL
+    assert run([str(source), "-o", str(tmp_path / "out.py")]) == 0
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from pyptx_dsl.inspect.answers import disassembled
 from pyptx_dsl.kernels.loading import FoundKernel, found_in_file
-from pyptx_ir.command_line import SUCCESS, CommandParser, run
+from pyptx_ir.command_line import SUCCESS, CommandParser
 from pyptx_ir.plugins.source_rows import PtxSource, target_of
-from pyptx_ir.sources import KERNEL_OF_FILE, expanded, read_sources, with_sizes, without_sizes
+from pyptx_ir.sources import KERNEL_OF_FILE, expanded, read_sources, run_with_sizes, with_sizes
 from pyptx_ir.sources.reader import ARCH, INPUTS
 from pyptx_ir.syntax.source import encode
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from pyptx_ir.plugins.source_rows import CommandInput
+    from pyptx_ir.sources.sizes import Sizes
     from pyptx_ir.toolchain import Assembly, Resources
 
 _INPUT: Final = f"FILE.py:KERNEL, with its sizes as options (--B 16), or {INPUTS}"
@@ -48,19 +49,16 @@ def read_kernel(source: CommandInput) -> Sequence[PtxSource]:
     return (PtxSource(found.name, found.text, kernel=found.runnable()),)
 
 
-def _ran(
-    name: str, description: str, listing: Callable[[argparse.Namespace, dict[str, str]], str], argv: Sequence[str]
-) -> int:
+def _ran(name: str, description: str, listing: Callable[[argparse.Namespace, Sizes], str], argv: Sequence[str]) -> int:
     parser = CommandParser(name, description)
     parser.add_argument("inputs", nargs="+", metavar="INPUT", help=_INPUT)
     parser.add_argument("--arch", metavar="sm_XY", help=ARCH)
     parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE instead of standard output")
     if name == "resources":
         parser.add_argument("--json", action="store_true", help="print JSON")
-    words, values = without_sizes(argv, parser)
 
-    def write(options: argparse.Namespace) -> int:
-        text = listing(options, values)
+    def write(options: argparse.Namespace, sizes: Sizes) -> int:
+        text = listing(options, sizes)
         if options.output in (None, "-"):
             sys.stdout.flush()
             sys.stdout.buffer.write(encode(text))
@@ -68,12 +66,12 @@ def _ran(
             Path(options.output).write_bytes(encode(text))
         return SUCCESS
 
-    return run(parser, write, words)
+    return run_with_sizes(parser, write, argv)
 
 
-def _read(options: argparse.Namespace, values: dict[str, str]) -> Iterator[FoundKernel | str]:
+def _read(options: argparse.Namespace, sizes: Sizes) -> Iterator[FoundKernel | str]:
     """Yield the kernel of each input that is a Python file, and the PTX modules of the others."""
-    for name in (with_sizes(each, values) for each in expanded(options.inputs)):
+    for name in (with_sizes(each, sizes) for each in expanded(options.inputs)):
         sources = read_sources(name, options.arch)  # raises SourceError for a kernel of another target
         if KERNEL_OF_FILE.fullmatch(name):
             yield found_in_file(name)
@@ -81,26 +79,25 @@ def _read(options: argparse.Namespace, values: dict[str, str]) -> Iterator[Found
             yield from (source.load() for source in sources)
 
 
-def _ptx(options: argparse.Namespace, values: dict[str, str]) -> str:
-    texts = [each if isinstance(each, str) else each.text() for each in _read(options, values)]
+def _ptx(options: argparse.Namespace, sizes: Sizes) -> str:
+    texts = [each if isinstance(each, str) else each.text() for each in _read(options, sizes)]
     return "".join(text if text.endswith("\n") else f"{text}\n" for text in texts)
 
 
-def _sass(options: argparse.Namespace, values: dict[str, str]) -> str:
-    found = _read(options, values)
+def _sass(options: argparse.Namespace, sizes: Sizes) -> str:
+    found = _read(options, sizes)
     return "".join(
-        disassembled(_assembled(each).cubin) if isinstance(each, str) else each.kernel.sass(**each.keywords())
-        for each in found
+        disassembled(_assembled(each).cubin) if isinstance(each, str) else each.call(each.kernel.sass) for each in found
     )
 
 
-def _resources(options: argparse.Namespace, values: dict[str, str]) -> str:
+def _resources(options: argparse.Namespace, sizes: Sizes) -> str:
     rows: list[Resources] = []
-    for each in _read(options, values):
+    for each in _read(options, sizes):
         if isinstance(each, str):
             rows += _assembled(each).resources.values()
         else:
-            rows.append(each.kernel.resources(**each.keywords()))
+            rows.append(each.call(each.kernel.resources))
     if options.json:
         return json.dumps([asdict(row) for row in rows], indent=2) + "\n"
     return "".join(f"{line}\n" for line in _table(rows))

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_ir.command_line import ERRORS, SUCCESS, CommandParser, add_format
-from pyptx_ir.command_line import run as run_command
 from pyptx_ir.plugins.source_rows import target_of
 from pyptx_ir.reports import render
-from pyptx_ir.sources import SourceError, read_sources, with_sizes, without_sizes
+from pyptx_ir.sources import SourceError, read_sources, run_with_sizes, with_sizes
 from pyptx_ir.sources.reader import ARCH, INPUTS, described
 from pyptx_ir.syntax import parse
 from pyptx_ir.syntax.source import Source
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pyptx_ir.plugins.source_rows import PtxSource, RunnableKernel
+    from pyptx_ir.sources.sizes import Sizes
     from pyptx_ir.syntax.nodes import Module
     from pyptx_sim.findings import Finding
     from pyptx_sim.operation import Array
@@ -51,17 +51,11 @@ Exit status: 0: no errors found; 1: errors found, or the kernel was stopped; 2: 
 
 def run(argv: Sequence[str]) -> int:
     """Launch, print findings and statistics, save arrays; return the exit status."""
-    parser = _parser()
-    words, sizes = without_sizes(argv, parser)
-
-    def ran(options: argparse.Namespace) -> int:
-        options.files = [with_sizes(name, sizes) for name in options.files]
-        return _ran(options)
-
-    return run_command(parser, ran, words)
+    return run_with_sizes(_parser(), _ran, argv)
 
 
-def _ran(options: argparse.Namespace) -> int:
+def _ran(options: argparse.Namespace, sizes: Sizes) -> int:
+    options.files = [with_sizes(name, sizes) for name in options.files]
     inputs = [read_sources(name, options.arch) for name in options.files]
     kernels = [each.kernel for found in inputs for each in found]
     if len(kernels) == 1 and kernels[0] is not None:
@@ -83,12 +77,12 @@ def _ran(options: argparse.Namespace) -> int:
 def _ran_kernel(kernel: RunnableKernel, options: argparse.Namespace) -> int:
     """Run a kernel that allocates its outputs and has a grid of its own."""
     try:
-        result = simulated(kernel, options)
+        result, inputs = simulated(kernel, options)
     except (KernelTrap, StepLimitExceeded) as stopped:
         return _written(options, (), stopped.findings, stopped=stopped.without_findings)
-    arrays = dict(zip(kernel.outputs, map(np.asarray, result.outputs), strict=False))
+    arrays = {**inputs, **dict(zip(kernel.outputs, map(np.asarray, result.outputs), strict=False))}
     for each in options.save:
-        _save(*_saved(each, arrays, list(kernel.outputs)), options)
+        _save(*_saved(each, arrays, list(arrays)), options)
     sys.stderr.write(result.printed if options.format != "text" else "")
     return _written(options, (), result.findings, text=f"{result.printed}{result.text}\n")
 

@@ -1,71 +1,111 @@
-"""Kernels of files and modules, by names such as `FILE.py:KERNEL`, for commands.
-
-A file runs once per process, as `python FILE.py` would run it, but under another `__name__`, so that the code below
-`if __name__ == "__main__":` does not run.
-"""
+"""Kernels of files and modules, by names such as `FILE.py:KERNEL`, for commands."""
 
 from __future__ import annotations
 
 import ast
+import re
 import sys
-from contextlib import redirect_stdout
 from dataclasses import dataclass
-from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from pyptx_dsl.errors import KernelFileError, UnknownTypeError, close
+from pyptx_dsl.kernels.files import PythonFile, reported, run_file
 from pyptx_dsl.kernels.kernel import Kernel
 from pyptx_dsl.types import PtxType, from_name
-from pyptx_ir.errors import PyptxError
 from pyptx_ir.plugins.source_rows import RunnableKernel
-from pyptx_ir.sources import KERNEL_OF_FILE
+from pyptx_ir.sources import KERNEL_OF_FILE, UnknownSizeError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from types import ModuleType
+
+P = ParamSpec("P")
+R = TypeVar("R")
+_NEXT_PAIR = re.compile(r",(?=\s*[^\W\d]\w*\s*=)")  # a value may contain commas: dims=(1, 2)
+_BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
+_NONE = "decorate a function with @kernel, or assign the kernel to a variable of the file: softmax_64 = make(64)"
 
 
 @dataclass(frozen=True, slots=True)
 class FoundKernel:
     """A kernel of a file, and the sizes and template values that its name contains, as text."""
 
+    file: PythonFile
     kernel: Kernel
     name: str
     values: Mapping[str, str]
 
     def text(self) -> str:
-        """Return the kernel's PTX. Raise KernelFileError, with the options to add, if a dimension has no size."""
-        return self.kernel.ptx(**self.keywords())
+        """Return the kernel's PTX; see `call` for the errors."""
+        return self.call(self.kernel.ptx)
+
+    def call(self, method: Callable[..., R], *arrays: object, **options: object) -> R:
+        """Call a method of the kernel with the kernel's sizes and template values, and with further arguments.
+
+        Raises:
+            KernelFileError: a dimension has no size (`help` has the options to add), or the kernel's function raises an
+                exception.
+            UnknownSizeError: the kernel has no size or parameter of a name.
+
+        """
+        found = self.keywords()
+        with self.file.running(self.name):
+            return method(*arrays, **found, **options)
 
     def keywords(self) -> dict[str, object]:
-        """Return the keywords of methods of the kernel; see `text` and `runnable` for the errors."""
-        found = values_of(self.kernel, self.values)
+        """Return the keywords of methods of the kernel; see `call` for the errors."""
         declaration = self.kernel.declaration
-        for name in found:
-            if name not in declaration.keywords:
-                known = tuple(sorted(declaration.keywords))
-                raise KernelFileError(f"{self.kernel.name} has no size or parameter {name}", help=close(name, known))
-        missing = [name for name in declaration.dimensions if name not in found and name not in declaration.templates]
-        if missing:
-            raise KernelFileError(
-                f"{self.kernel.name}: no size for {', '.join(missing)}",
-                help=f"add {' '.join(f'--{name} 16' for name in missing)}, "
-                f"or write {self.name}:{','.join(f'{name}=16' for name in missing)}",
-            )
+        known = tuple(dict.fromkeys((*declaration.dimensions, *sorted(declaration.keywords))))
+        for name in self.values:
+            if name not in known:
+                raise UnknownSizeError(
+                    f"{self.kernel.name} has no size or parameter {name}",
+                    name=name,
+                    kernel=self.kernel.name,
+                    known=known,
+                    help=close(name, known),
+                )
+        found = values_of(self.kernel, self.values)
+        sized = [name for name in declaration.dimensions if name not in declaration.templates]
+        self._check_given([name for name in sized if name not in found], "size", "16")
+        self._check_given([name for name in declaration.required if name not in found], "value", "VALUE")
+        for name in sized:
+            if not isinstance(found[name], int):
+                raise KernelFileError(f"{self.kernel.name}: size {name} must be an integer, got {self.values[name]!r}")
         return found
 
+    def _check_given(self, missing: list[str], what: str, example: str) -> None:
+        if missing:
+            pairs = {**self.values, **dict.fromkeys(missing, example)}.items()
+            raise KernelFileError(
+                f"{self.kernel.name}: no {what} for {', '.join(missing)}",
+                help=f"add {' '.join(f'--{name} {example}' for name in missing)}, "
+                f"or write {self.name}:{','.join(f'{name}={value}' for name, value in pairs)}",
+            )
+
     def runnable(self) -> RunnableKernel:
-        """Return the kernel with its input arrays, for commands that run it."""
+        """Return the kernel with its arguments, for commands that run it."""
         declaration, found = self.kernel.declaration, self.keywords()
         given = {**declaration.templates, **found}
         sizes = {name: size for name in declaration.dimensions if isinstance(size := given.get(name), int)}
-        inputs = tuple(
+        types = {parameter.name: parameter.type for parameter in declaration.raw}
+        inputs = [
             (name, tile.dtype.name, tile.resolve_shape(sizes))
             for name, tile in zip(declaration.tensors, declaration.in_specs, strict=False)
-        )
+        ]
         outputs = declaration.tensors[len(inputs) :]
-        return RunnableKernel(inputs, outputs, partial(self.kernel.simulate, **found))
+        arguments = [*inputs]
+        for place, name in declaration.scalars:
+            arguments.insert(place, (name, str(types[name]), None))
+        arguments = [each for each in arguments if each[0] not in found]
+        return RunnableKernel(tuple(arguments), outputs, self._simulate)
+
+    def _simulate(self, *arguments: object, **options: object) -> object:
+        positional, declaration = {name for _, name in self.kernel.declaration.scalars}, self.kernel.declaration
+        known = {*self.values, *declaration.dimensions, *declaration.templates, *positional}
+        self._check_given([each.name for each in declaration.raw if each.name not in known], "value", "VALUE")
+        return self.call(self.kernel.simulate, *arguments, **options)
 
 
 def found_in_file(word: str) -> FoundKernel:
@@ -73,9 +113,12 @@ def found_in_file(word: str) -> FoundKernel:
     match = KERNEL_OF_FILE.fullmatch(word)
     if match is None:
         raise KernelFileError(f"expected FILE.py:KERNEL, got {word!r}")
-    file, name = match["file"], match["kernel"] or ""
-    kernel = _chosen(file, name, _run(str(Path(file).resolve())) if Path(file).is_file() else _no_file(file))
-    return FoundKernel(kernel, f"{file}:{kernel.name}", pairs(match["sizes"] or "", word))
+    if not Path(match["file"]).is_file():
+        raise KernelFileError(f"file not found: {match['file']}")
+    values = pairs(match["sizes"] or "", word)
+    file, module = run_file(Path(match["file"]).resolve())
+    name, kernel = _chosen(match["file"], match["kernel"] or "", module)
+    return FoundKernel(file, kernel, f"{match['file']}:{name}", values)
 
 
 def found_in_module(word: str) -> Kernel:
@@ -87,26 +130,31 @@ def found_in_module(word: str) -> Kernel:
         raise KernelFileError(
             f"expected MODULE:KERNEL, got {word!r}", help="write MODULE:KERNEL, such as my.kernels:rms_norm"
         )
-    return _chosen(place, name, _imported(place))
+    return _chosen(place, name, _imported(place))[1]
 
 
 def pairs(text: str, where: str) -> dict[str, str]:
     """Return the names and values in a text such as `B=16,N=512`; `where` is the argument with it, for errors."""
     found = dict[str, str]()
-    for part in filter(None, text.split(",")):
-        name, equals, value = part.partition("=")
-        if not (equals and name.strip().isidentifier() and value.strip()):
+    for part in _NEXT_PAIR.split(text) if text else ():
+        name, equals, value = map(str.strip, part.partition("="))
+        if not (equals and name.isidentifier() and value):
             raise KernelFileError(f"{where}: expected NAME=VALUE, got {part!r}")
-        found[name.strip()] = value.strip()
+        if found.setdefault(name, value) != value:
+            raise KernelFileError(f"{where}: {name} is given twice: {found[name]} and {value}")
     return found
 
 
 def values_of(kernel: Kernel, texts: Mapping[str, str]) -> dict[str, object]:
     """Return the values of texts: Python literals, PTX types for parameters whose default is one, or the texts."""
-    return {name: _value(kernel.template_params.get(name), text) for name, text in texts.items()}
+    return {name: _value(name, kernel.template_params.get(name), text) for name, text in texts.items()}
 
 
-def _value(default: object, word: str) -> object:
+def _value(name: str, default: object, word: str) -> object:
+    if isinstance(default, bool):
+        if word.lower() not in _BOOLEANS:
+            raise KernelFileError(f"{name} must be True or False, got {word!r}")
+        return _BOOLEANS[word.lower()]
     if isinstance(default, PtxType):
         try:
             return from_name(word)
@@ -118,53 +166,27 @@ def _value(default: object, word: str) -> object:
         return word
 
 
-def _chosen(place: str, name: str, module: ModuleType) -> Kernel:
+def _chosen(place: str, name: str, module: ModuleType) -> tuple[str, Kernel]:
+    """Return the kernel of a name, or the only kernel that a module defines, and its name."""
     kernels = {each: value for each, value in vars(module).items() if isinstance(value, Kernel)}
-    if not kernels:
-        problem = "defines no kernel" if not name else f"{name} is not a kernel" if hasattr(module, name) else ""
-        raise KernelFileError(
-            f"{place}: {problem or f'{name} does not exist'}",
-            help="the module defines no kernel; decorate a function with @kernel",
-        )
-    if not name and len(set(kernels.values())) > 1:
-        listed = "".join(f"\n  {place}:{each}" for each in kernels)
-        raise KernelFileError(f"{place} defines {len(kernels)} kernels:{listed}", help="name one of them")
-    found = kernels.get(name) if name else next(iter(kernels.values()))
-    if found is None:
-        problem = "is not a kernel" if hasattr(module, name) else "does not exist"
-        raise KernelFileError(f"{place}: {name} {problem}", help=close(name, tuple(kernels)))
-    return found
+    if name:
+        if name not in kernels:
+            problem = "is not a kernel" if hasattr(module, name) else "does not exist"
+            raise KernelFileError(f"{place}: {name} {problem}", help=close(name, tuple(kernels)) if kernels else _NONE)
+        return name, kernels[name]
+    defined = {each: value for each, value in kernels.items() if not _is_imported(value, module)} or kernels
+    if not defined:
+        raise KernelFileError(f"{place} defines no kernel", help=_NONE)
+    if len(set(defined.values())) > 1:
+        listed = "".join(f"\n  {place}:{each}" for each in defined)
+        raise KernelFileError(f"{place} defines {len(set(defined.values()))} kernels:{listed}", help="name one of them")
+    return next(iter(defined.items()))
 
 
-def _no_file(file: str) -> ModuleType:
-    raise KernelFileError(f"file not found: {file}")
-
-
-@cache
-def _run(file: str) -> ModuleType:
-    """Run a Python file like `python FILE.py`, under another `__name__`, and return its module."""
-    from importlib.util import module_from_spec, spec_from_file_location
-
-    path = Path(file)
-    name = f"_pyptx_{path.stem}"  # the prefix avoids the name of an installed module
-    spec = spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise KernelFileError(f"cannot import {path}")
-    module = module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses and pickle look up a class's module in sys.modules
-    arguments, sys.argv = sys.argv, [file]
-    sys.path.insert(0, str(path.parent))
-    try:
-        with redirect_stdout(sys.stderr):  # standard output is the command's
-            spec.loader.exec_module(module)
-    except PyptxError:
-        raise
-    except Exception as error:
-        raise KernelFileError(f"cannot import {file}: {type(error).__name__}: {error}", where=_place(error)) from error
-    finally:
-        sys.argv = arguments
-        sys.path.remove(str(path.parent))
-    return module
+def _is_imported(kernel: Kernel, module: ModuleType) -> bool:
+    """Return whether a kernel is a name of another module, which defines it."""
+    home = getattr(kernel.declaration.function, "__globals__", vars(module))
+    return home is not vars(module) and any(value is kernel for value in home.values())
 
 
 def _imported(place: str) -> ModuleType:
@@ -173,23 +195,7 @@ def _imported(place: str) -> ModuleType:
 
     sys.path.insert(0, str(Path.cwd()))
     try:
-        return importlib.import_module(place)
-    except PyptxError:
-        raise
-    except Exception as error:
-        raise KernelFileError(f"cannot import {place}: {type(error).__name__}: {error}", where=_place(error)) from error
+        with reported(f"cannot import {place}", Path.cwd()):
+            return importlib.import_module(place)
     finally:
         sys.path.pop(0)
-
-
-def _place(error: BaseException) -> str:
-    """Return the line of user code at which an import failed."""
-    from pyptx_dsl.origin import show
-
-    last = error.__traceback__
-    while last is not None and last.tb_next is not None:
-        last = last.tb_next
-    if last is None:
-        return ""
-    code = last.tb_frame.f_code
-    return show(code.co_filename, last.tb_lineno, code.co_name)
