@@ -90,16 +90,14 @@ class FoundKernel:
         given = {**declaration.templates, **found}
         sizes = {name: size for name in declaration.dimensions if isinstance(size := given.get(name), int)}
         types = {parameter.name: parameter.type for parameter in declaration.raw}
-        inputs = [
+        inputs: list[tuple[str, str, tuple[int, ...] | None]] = [
             (name, tile.dtype.name, tile.resolve_shape(sizes))
             for name, tile in zip(declaration.tensors, declaration.in_specs, strict=False)
         ]
         outputs = declaration.tensors[len(inputs) :]
-        arguments = [*inputs]
         for place, name in declaration.scalars:
-            arguments.insert(place, (name, str(types[name]), None))
-        arguments = [each for each in arguments if each[0] not in found]
-        return RunnableKernel(tuple(arguments), outputs, self._simulate)
+            inputs.insert(place, (name, str(types[name]), None))
+        return RunnableKernel(tuple(each for each in inputs if each[0] not in found), outputs, self._simulate)
 
     def _simulate(self, *arguments: object, **options: object) -> object:
         positional, declaration = {name for _, name in self.kernel.declaration.scalars}, self.kernel.declaration
