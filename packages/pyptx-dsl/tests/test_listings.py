@@ -103,7 +103,8 @@ def test_a_size_with_two_values_is_an_error(words: list[str], file: str, capsys:
         (["--B=abc", "--N=8"], "scaled: size B must be an integer, got 'abc'"),
         (["--B=1e3", "--N=8"], "scaled: size B must be an integer, got '1e3'"),
         (["--B=-4", "--N=8"], "scaled: dimension B must be a positive int, got -4"),
-        (["--B"], "unrecognized arguments: --B"),
+        (["--B"], "--B has no value\nhelp: write --B VALUE"),
+        (["--B=", "--N=8"], "--B has no value"),
     ],
 )
 def test_a_wrong_size_is_one_line(words: list[str], said: str, file: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from pyptx_ir.sources.sizes import Sizes
     from pyptx_ir.toolchain import Assembly, Resources
 
-_INPUT: Final = f"FILE.py:KERNEL, with its sizes as options (--B 16), or {INPUTS}"
 _COLUMNS: Final = ("registers", "shared", "stack", "spill_stores", "spill_loads", "barriers")
 
 
@@ -51,7 +50,7 @@ def read_kernel(source: CommandInput) -> Sequence[PtxSource]:
 
 def _ran(name: str, description: str, listing: Callable[[argparse.Namespace, Sizes], str], argv: Sequence[str]) -> int:
     parser = CommandParser(name, description)
-    parser.add_argument("inputs", nargs="+", metavar="INPUT", help=_INPUT)
+    parser.add_argument("inputs", nargs="+", metavar="INPUT", help=INPUTS)
     parser.add_argument("--arch", metavar="sm_XY", help=ARCH)
     parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE instead of standard output")
     if name == "resources":

@@ -42,9 +42,17 @@ def run_with_sizes(
 
 
 def with_sizes(name: str, sizes: Sizes) -> str:
-    """Return the name of a kernel in a Python file with further sizes; raise SourceError for sizes of other inputs."""
+    """Return the name of a kernel in a Python file with further sizes.
+
+    Raises:
+        SourceError: the input is not such a kernel, or a size has no value.
+
+    """
     if not sizes:
         return name
+    for size, value in sizes:
+        if not value:
+            raise SourceError(f"--{size} has no value", help=f"write --{size} VALUE")
     match = KERNEL_OF_FILE.fullmatch(name)
     if match is None:
         raise SourceError(f"{name} has no size {sizes[0][0]}: only kernels of Python files have sizes")
@@ -64,6 +72,8 @@ def _without_sizes(argv: Sequence[str], parser: CommandParser) -> tuple[list[str
 
     A word that begins with `--`, or names a kernel of a Python file, is not the value of the option before it.
     """
+    from pyptx_ir.suggestions import close_names
+
     words, sizes = list[str](), Sizes()
     rest = list(reversed(argv))
     while rest:
@@ -74,10 +84,10 @@ def _without_sizes(argv: Sequence[str], parser: CommandParser) -> tuple[list[str
             continue
         if not equals and rest and not (rest[-1].startswith("--") or KERNEL_OF_FILE.fullmatch(rest[-1])):
             value = rest.pop()
-        if value:
+        if value or not close_names(name, parser.option_names, most=1):
             sizes.append((name[2:], value))
         else:
-            words.append(word)  # argparse reports it
+            words.append(word)  # argparse reports the misspelled option
     return words, sizes
 
 
