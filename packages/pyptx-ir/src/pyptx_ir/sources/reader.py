@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 INPUTS: Final = (
-    "a kernel of a Python file (FILE.py:KERNEL, with its sizes as options: --B 16); PTX, a cuobjdump listing, or a file "
+    "a kernel of a Python file (FILE.py:KERNEL; its sizes are options: --B 16); PTX, a cuobjdump listing, or a file "
     "with PTX images (lib.so#2: the second); a folder of PTX files, or a pattern such as '**/*.ptx'; -: standard input"
 )
 ARCH: Final = "in a file with several modules, read only the modules with this .target"
