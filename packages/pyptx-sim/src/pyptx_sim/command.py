@@ -172,7 +172,7 @@ def _checks(text: str) -> str | list[str]:
 def _parser() -> CommandParser:
     parser = CommandParser(
         "sim",
-        "Run an entry of PTX files on the simulator and print the findings.",
+        "Run a kernel of a Python file, or an entry of PTX files, on the simulator; print the findings.",
         f"arguments, in the order of the entry's parameters:\n{_how_arguments_are_written()}\n{_EXAMPLES}",
     )
     add = parser.add_argument

@@ -54,7 +54,7 @@ def pyptx_commands() -> Sequence[Command]:
     """Return the command that launches PTX on the simulator."""
     from pyptx_ir.plugins.rows import Command
 
-    return (Command("sim", "run PTX on the simulator and print the findings", _sim),)
+    return (Command("sim", "run a kernel on the simulator and print the findings", _sim),)
 
 
 @hookimpl
