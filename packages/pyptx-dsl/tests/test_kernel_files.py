@@ -86,6 +86,7 @@ def test_a_file_may_change_the_working_directory(
         ("if True:\nx = 1\n", "IndentationError: expected an indented block after 'if' statement on line 3\n{path}:4:"),
         ("import broken\n", "ZeroDivisionError: division by zero\n{folder}/broken.py:2: in wrong\n    return 1 / 0\n"),
         ("import json\njson.loads('{')\n", "JSONDecodeError: "),
+        ("class Skipped(BaseException): ...\nraise Skipped('no GPU')\n", "Skipped: no GPU\n{path}:4: in <module>"),
         ("import no_such_module\n", "ModuleNotFoundError: No module named 'no_such_module'\n{path}:3: in <module>"),
     ],
 )

@@ -7,17 +7,14 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from time import sleep
-from typing import TYPE_CHECKING
 
 import pytest
 
 from pyptx_ir.commands import INTERRUPTED
 from pyptx_transpile.command import run
 from pyptx_transpile.transpiler import ptx_to_python
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SOURCE = ".version 8.0\n.target sm_90\n.address_size 64\n\n.visible .entry k()\n{\n\tret;\n}\n"
 KERNEL = """\
@@ -66,6 +63,15 @@ def test_the_python_file_of_a_kernel_is_not_overwritten(tmp_path: Path, capsys: 
             assert "k.py is an input and would be overwritten" in capsys.readouterr().err
     assert source.read_text() == KERNEL
     assert run([str(source), "-o", str(tmp_path / "out.py")]) == 0
+
+
+def test_kernels_of_python_files_are_transpiled_in_parallel(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    names = [str(tmp_path / f"{name}.py") for name in ("one", "two")]
+    for name in names:
+        Path(name).write_text(KERNEL.replace("():", "(*, flag):"))
+    assert run([*names, "--flag=3", "-o", str(tmp_path / "out"), "-j", "2"]) == 0
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["one.py", "two.py"]
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])

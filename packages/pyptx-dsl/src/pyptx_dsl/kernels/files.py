@@ -114,8 +114,8 @@ def reported(action: str, folder: Path) -> Iterator[None]:
             where=_line(error, folder),
             help='move the code of the program below if __name__ == "__main__":',
         ) from error
-    except Exception as error:
-        if shows_all():
+    except BaseException as error:  # test frameworks skip a file by a BaseException
+        if shows_all() or isinstance(error, KeyboardInterrupt | GeneratorExit):
             raise
         text = error.msg if isinstance(error, SyntaxError) else error
         own = is_internal(list(_steps(error.__traceback__))[-1].tb_frame)

@@ -36,6 +36,10 @@ class FoundKernel:
     name: str
     values: Mapping[str, str]
 
+    def __reduce__(self) -> tuple[Callable[[str], FoundKernel], tuple[str]]:
+        """Pickle the kernel by its name: another process runs the file."""
+        return found_in_file, (f"{self.name}:{','.join(f'{name}={value}' for name, value in self.values.items())}",)
+
     def text(self) -> str:
         """Return the kernel's PTX; see `call` for the errors."""
         return self.call(self.kernel.ptx)
