@@ -101,6 +101,16 @@ def test_wrong_calls_are_usage_errors(
     assert said in capsys.readouterr().err
 
 
+COLUMNS = """
+@kernel(in_specs=(Tile("M", "N", u32, layout=Layout.COL),), grid=1, block=lambda M, N: M * N, arch="sm_80")
+def columns(X):
+    px = ptx.global_ptrs(X)[0]
+    tid, value = reg.from_(ptx.special.tid.x(), u32), reg.scalar(u32)
+    ptx.inst.ld.global_.u32(value, ptx.addr(px + tid * 4))
+    ptx.inst.add.u32(value, value, tid)
+    ptx.inst.st.global_.u32(ptx.addr(px + tid * 4), value)
+    ptx.ret()
+"""
 NUMBERS = """
 @kernel(in_specs=(Scalar(f32), Tile("N", bf16)), raw_params=[("u32", "shift")], grid=1, block=32, arch="sm_90")
 def scaled(alpha, X):
@@ -141,6 +151,14 @@ def test_arrays_of_narrow_types_are_random_if_numpy_has_them(
     path.write_text(f"{HEAD}from pyptx.types import {dtype}\n{spec}")
     assert main(["sim", str(path), "--N", "32"]) == (2 if said else 0)
     assert said in capsys.readouterr().err
+
+
+def test_column_major_arrays_are_stored_by_columns(tmp_path: Path) -> None:
+    path, saved = tmp_path / "columns.py", tmp_path / "x.npy"
+    path.write_text("from pyptx import Layout\n" + HEAD + COLUMNS)
+    assert main(["sim", str(path), "--M", "4", "--N", "8"]) == 0
+    assert main(["sim", str(path), "--M", "4", "--N", "8", "--arg", "u32[4,8]=arange", "--save", f"X={saved}"]) == 0
+    np.testing.assert_array_equal(np.load(saved), np.arange(32).reshape(4, 8) + np.arange(32).reshape(8, 4).T)
 
 
 def test_a_new_file_runs_and_is_checked(

@@ -45,11 +45,13 @@ def simulated(kernel: RunnableKernel, options: argparse.Namespace) -> tuple[Simu
         given = specifications.arguments(options.arg or list(_random(kernel)), names)
     except MemoryError as error:
         raise LaunchError(f"not enough memory for the inputs: {error}") from error
-    types = [dtype for _, dtype, _ in kernel.inputs]
-    arrays = [_array(value, dtype) for value, dtype in zip(given.values, types, strict=False)]
+    arrays = list(given.values)
+    for number, (name, dtype, _) in enumerate(kernel.inputs[: len(arrays)]):
+        arrays[number] = array = _array(arrays[number], dtype)
+        if name in kernel.column_major and isinstance(array, np.ndarray):
+            arrays[number] = given.arrays[given.names[number]] = np.asfortranarray(array)
     result: SimulationResult = kernel.simulate(
         *arrays,
-        *given.values[len(arrays) :],
         checks=options.checks,
         seed=options.seed,
         delay_async=options.delay_async,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
+from pyptx_dsl.contract.specs import Layout
 from pyptx_dsl.errors import KernelFileError, UnknownTypeError, close
 from pyptx_dsl.kernels.files import PythonFile, reported, run_file
 from pyptx_dsl.kernels.kernel import Kernel
@@ -99,9 +100,11 @@ class FoundKernel:
             for name, tile in zip(declaration.tensors, declaration.in_specs, strict=False)
         ]
         outputs = declaration.tensors[len(inputs) :]
+        tiles = zip(declaration.tensors, declaration.in_specs, strict=False)
+        columns = tuple(name for name, tile in tiles if tile.layout is Layout.COL)
         for place, name in declaration.scalars:
             inputs.insert(place, (name, str(types[name]), None))
-        return RunnableKernel(tuple(each for each in inputs if each[0] not in found), outputs, self._simulate)
+        return RunnableKernel(tuple(each for each in inputs if each[0] not in found), outputs, self._simulate, columns)
 
     def _simulate(self, *arguments: object, **options: object) -> object:
         positional, declaration = {name for _, name in self.kernel.declaration.scalars}, self.kernel.declaration
