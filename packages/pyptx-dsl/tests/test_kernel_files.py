@@ -159,6 +159,36 @@ def test_kernels_of_a_factory_have_the_names_of_their_variables(
     assert "defines no kernel\nhelp: decorate a function with @kernel, or assign" in capsys.readouterr().err
 
 
+MODULE = """\
+from pyptx_dsl import ptx
+from pyptx_dsl.modules import beginning
+from pyptx_dsl.types import u64
+
+module = beginning.module(version=(8, 5), target="sm_80")
+
+@module.entry("twice", [module.param("X", u64)])
+def twice(X):
+    ptx.inst.ret()
+"""
+
+
+def test_a_module_is_found_unless_the_file_defines_kernels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(tmp_path / "module.py", MODULE)
+    for name in (path, f"{path}:module"):
+        for command in ("ptx", "fmt"):
+            assert main([command, name]) == 0
+            assert ".entry twice" in capsys.readouterr().out
+    assert Path(path).read_text(encoding="utf-8") == MODULE
+    assert main(["check", path]) == 0
+    assert main(["check", path, "--N", "3"]) == 2
+    assert "module is a module, which has no sizes and parameters" in capsys.readouterr().err
+    both = written(tmp_path / "both.py", f"{MODULE}{HEAD}{EMPTY}")
+    assert main(["ptx", both]) == 0
+    assert ".entry nothing" in capsys.readouterr().out
+    assert main(["export", f"{both}:module", "-o", str(tmp_path / "bundle")]) == 1
+    assert "both.py:module is a module" in capsys.readouterr().err
+
+
 def test_no_command_overwrites_the_file_of_a_kernel(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

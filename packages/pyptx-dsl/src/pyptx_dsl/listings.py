@@ -43,9 +43,9 @@ def resources(argv: Sequence[str]) -> int:
 
 
 def read_kernel(source: CommandInput) -> Sequence[PtxSource]:
-    """Return the PTX of the kernel that an input such as `FILE.py:KERNEL:B=16` names."""
+    """Return the PTX of the kernel or module that an input such as `FILE.py:KERNEL:B=16` names."""
     found = found_in_file(source.name)
-    return (PtxSource(found.name, found.text, kernel=found.runnable()),)
+    return (PtxSource(found.name, found.text, kernel=found.runnable() if isinstance(found, FoundKernel) else None),)
 
 
 def _ran(name: str, description: str, listing: Callable[[argparse.Namespace, Sizes], str], argv: Sequence[str]) -> int:
@@ -72,8 +72,9 @@ def _read(options: argparse.Namespace, sizes: Sizes) -> Iterator[FoundKernel | s
     """Yield the kernel of each input that is a Python file, and the PTX modules of the others."""
     for name in (with_sizes(each, sizes) for each in expanded(options.inputs)):
         sources = read_sources(name, options.arch)  # raises SourceError for a kernel of another target
-        if KERNEL_OF_FILE.fullmatch(name):
-            yield found_in_file(name)
+        found = found_in_file(name) if KERNEL_OF_FILE.fullmatch(name) else None
+        if isinstance(found, FoundKernel):
+            yield found
         else:
             yield from (source.load() for source in sources)
 

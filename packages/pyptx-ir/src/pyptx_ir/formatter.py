@@ -79,7 +79,7 @@ def _style(name: str) -> Style:
 def _one(name: str, style: Style, options: argparse.Namespace) -> int:
     try:
         sources = read_sources(name, options.arch)
-        if sources[0].number or sources[0].kernel is not None:
+        if sources[0].number or path_of(sources[0].file) != Path(sources[0].file):
             return _images(sources, style, options)
         text = sources[0].load()
         done = formatted(text, style, name)

@@ -1,4 +1,4 @@
-"""Kernels of files and modules, by names such as `FILE.py:KERNEL`, for commands."""
+"""Kernels and PTX modules of Python files and modules, by names such as `FILE.py:KERNEL`, for commands."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeGuard, TypeVar
 
 from pyptx_dsl.contract.specs import Layout
 from pyptx_dsl.errors import KernelFileError, UnknownTypeError, close
@@ -21,11 +21,40 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from types import ModuleType
 
-P = ParamSpec("P")
 R = TypeVar("R")
 _NEXT_PAIR = re.compile(r",(?=\s*[^\W\d]\w*\s*=)")  # a value may contain commas: dims=(1, 2)
 _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
 _NONE = "decorate a function with @kernel, or assign the kernel to a variable of the file: softmax_64 = make(64)"
+
+
+class PtxModule(Protocol):
+    """A module as `pyptx.module` builds it; `pyptx_dsl.modules`, a higher layer, defines the class."""
+
+    def ptx(self) -> str:
+        """Return the module's PTX."""
+        ...
+
+    def described(self) -> str:
+        """Return a description of the module."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FoundModule:
+    """A PTX module of a file, such as a file of `pyptx transpile` builds."""
+
+    file: PythonFile
+    module: PtxModule
+    name: str
+
+    def __reduce__(self) -> tuple[Callable[[str], FoundKernel | FoundModule], tuple[str]]:
+        """Pickle the module by its name: another process runs the file."""
+        return found_in_file, (self.name,)
+
+    def text(self) -> str:
+        """Return the module's PTX."""
+        with self.file.running(self.name):
+            return self.module.ptx()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +66,7 @@ class FoundKernel:
     name: str
     values: Mapping[str, str]
 
-    def __reduce__(self) -> tuple[Callable[[str], FoundKernel], tuple[str]]:
+    def __reduce__(self) -> tuple[Callable[[str], FoundKernel | FoundModule], tuple[str]]:
         """Pickle the kernel by its name: another process runs the file."""
         return found_in_file, (f"{self.name}:{','.join(f'{name}={value}' for name, value in self.values.items())}",)
 
@@ -113,8 +142,14 @@ class FoundKernel:
         return self.call(self.kernel.simulate, *arguments, **options)
 
 
-def found_in_file(word: str) -> FoundKernel:
-    """Return the kernel that `FILE.py:KERNEL` names; `FILE.py` suffices if the file defines one kernel."""
+def found_in_file(word: str) -> FoundKernel | FoundModule:
+    """Return the kernel or module that `FILE.py:NAME` names; `FILE.py` suffices for a file with one kernel or module.
+
+    Raises:
+        KernelFileError: the file does not exist or raises an error, or the name is unknown or ambiguous.
+        UnknownSizeError: the name gives sizes of a module.
+
+    """
     match = KERNEL_OF_FILE.fullmatch(word)
     if match is None:
         raise KernelFileError(f"expected FILE.py:KERNEL, got {word!r}")
@@ -122,20 +157,24 @@ def found_in_file(word: str) -> FoundKernel:
         raise KernelFileError(f"file not found: {match['file']}")
     values = pairs(match["sizes"] or "", word)
     file, module = run_file(Path(match["file"]).resolve())
-    name, kernel = _chosen(match["file"], match["kernel"] or "", module)
-    return FoundKernel(file, kernel, f"{match['file']}:{name}", values)
+    name, found = _chosen(match["file"], match["kernel"] or "", module)
+    if isinstance(found, Kernel):
+        return FoundKernel(file, found, f"{match['file']}:{name}", values)
+    for size in values:
+        raise UnknownSizeError(f"{name} is a module, which has no sizes and parameters", name=size, kernel=name)
+    return FoundModule(file, found, f"{match['file']}:{name}")
 
 
 def found_in_module(word: str) -> Kernel:
     """Return the kernel named `MODULE:KERNEL` or `FILE.py:KERNEL`; raise KernelFileError if it does not exist."""
     if KERNEL_OF_FILE.fullmatch(word):
-        return found_in_file(word).kernel
+        return _kernel(word, found_in_file(word))
     place, colon, name = word.rpartition(":")
     if not (colon and place and name):
         raise KernelFileError(
             f"expected MODULE:KERNEL, got {word!r}", help="write MODULE:KERNEL, such as my.kernels:rms_norm"
         )
-    return _chosen(place, name, _imported(place))[1]
+    return _kernel(word, _chosen(place, name, _imported(place))[1])
 
 
 def pairs(text: str, where: str) -> dict[str, str]:
@@ -171,21 +210,40 @@ def _value(name: str, default: object, word: str) -> object:
         return word
 
 
-def _chosen(place: str, name: str, module: ModuleType) -> tuple[str, Kernel]:
-    """Return the kernel of a name, or the only kernel that a module defines, and its name."""
+def _kernel(word: str, found: FoundKernel | FoundModule | Kernel | PtxModule) -> Kernel:
+    """Return a found kernel; raise KernelFileError for a module."""
+    kernel = found.kernel if isinstance(found, FoundKernel) else found
+    if isinstance(kernel, Kernel):
+        return kernel
+    raise KernelFileError(
+        f"{word} is a module", help="name a kernel of the module: scaled = entry.kernel(in_specs=…, block=…)"
+    )
+
+
+def _chosen(place: str, name: str, module: ModuleType) -> tuple[str, Kernel | PtxModule]:
+    """Return the kernel or PTX module of a name, or the only one that a Python module defines, and its name."""
     kernels = {each: value for each, value in vars(module).items() if isinstance(value, Kernel)}
+    modules = {each: value for each, value in vars(module).items() if _is_module(value)}
     if name:
-        if name not in kernels:
+        named = {**modules, **kernels}
+        if name not in named:
             problem = "is not a kernel" if hasattr(module, name) else "does not exist"
-            raise KernelFileError(f"{place}: {name} {problem}", help=close(name, tuple(kernels)) if kernels else _NONE)
-        return name, kernels[name]
-    defined = {each: value for each, value in kernels.items() if not _is_imported(value, module)} or kernels
+            raise KernelFileError(f"{place}: {name} {problem}", help=close(name, tuple(named)) if named else _NONE)
+        return name, named[name]
+    own = {each: value for each, value in kernels.items() if not _is_imported(value, module)}
+    defined: Mapping[str, Kernel | PtxModule] = own or kernels or modules
     if not defined:
         raise KernelFileError(f"{place} defines no kernel", help=_NONE)
-    if len(set(defined.values())) > 1:
+    count = len(set(defined.values()))
+    if count > 1:
         listed = "".join(f"\n  {place}:{each}" for each in defined)
-        raise KernelFileError(f"{place} defines {len(set(defined.values()))} kernels:{listed}", help="name one of them")
+        what = "kernels" if kernels else "modules"
+        raise KernelFileError(f"{place} defines {count} {what}:{listed}", help="name one of them")
     return next(iter(defined.items()))
+
+
+def _is_module(value: object) -> TypeGuard[PtxModule]:
+    return all(callable(getattr(type(value), name, None)) for name in ("ptx", "described", "entry"))
 
 
 def _is_imported(kernel: Kernel, module: ModuleType) -> bool:
