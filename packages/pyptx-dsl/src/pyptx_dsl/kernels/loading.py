@@ -225,7 +225,7 @@ def _chosen(place: str, name: str, module: ModuleType) -> tuple[str, Kernel | Pt
     kernels = {each: value for each, value in vars(module).items() if isinstance(value, Kernel)}
     modules = {each: value for each, value in vars(module).items() if _is_module(value)}
     if name:
-        named = {**modules, **kernels}
+        named: dict[str, Kernel | PtxModule] = {**modules, **kernels}
         if name not in named:
             problem = "is not a kernel" if hasattr(module, name) else "does not exist"
             raise KernelFileError(f"{place}: {name} {problem}", help=close(name, tuple(named)) if named else _NONE)
