@@ -342,7 +342,7 @@ def evidence(session: nox.Session) -> None:
 
 @nox.session
 def demo(session: nox.Session) -> None:
-    """Run rms_norm on real data on the simulator; print its error, time, PTX and registers."""
+    """Run rms_norm on real data on the simulator; print its error, time, registers and findings."""
     install(session, "numpy>=1.26", "ml-dtypes>=0.5", *toolchain())
     session.run("python", "tools/demo.py", *session.posargs)
 

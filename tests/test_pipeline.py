@@ -70,7 +70,7 @@ def test_standard_input_output_and_reports(tmp_path: Path) -> None:
     done = run("-m", "pyptx", "transpile", "-", "--sugar", "--report", "json", "-o", "out.py", cwd=tmp_path, given=data)
     assert done.returncode == 0, done.stderr.decode()
     assert not done.stdout
-    report = json.loads(done.stderr)
+    (report,) = json.loads(done.stderr)["details"]["modules"]
     assert report["rejected"] == []
     assert report["matched"] == report["applied"]
     assert (tmp_path / "out.py").read_text(encoding="ascii") == ptx_to_python(data.decode(), sugar=True)

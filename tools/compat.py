@@ -47,7 +47,7 @@ RUNTIME_TESTS: Final = (
     "--every=4",
 )
 LOWEST: Final = {"core": CORE_TESTS, **{name: (f"packages/{name}/tests", "--every=4") for name in FRAMEWORKS}}
-EXTRAS: Final = {"pyptx-ir": "[pygments]", "pyptx-transpile": "[progress]"}
+EXTRAS: Final = {"pyptx-ir": "[pygments,rich]", "pyptx-transpile": "[progress]"}
 
 
 class Environment:

@@ -35,8 +35,8 @@ def commands(text: str) -> list[str]:
 
 
 def masked(text: str) -> str:
-    """Return output without what differs between machines: versions and paths of `doctor`; registers, by ptxas."""
-    text = re.sub(r"(?m)^ok .*$", lambda line: re.sub(r"[\d.]+|\(.*\)", "…", line[0]), text)
+    """Return output without differences of machines: versions, paths and columns of `doctor`; registers, by ptxas."""
+    text = re.sub(r"(?m)^ok .*$", lambda line: re.sub(r"[\d.]+|\(.*\)| +", "…", line[0]), text)
     return re.sub(r"(?<= sm_80) +\d+", "…", text)
 
 

@@ -73,7 +73,7 @@ def reported(
     program = PROGRAM.format(path=path, before=before, leave_out=leave_out)
     printed = forks.run(folder, program, {"PYPTX_LIBCUDA": str(folder / "no-driver.so"), **environment})
     lines, _, status = printed.rstrip().rpartition("\n")
-    return int(status), {row["subject"]: row for row in json.loads(lines)}
+    return int(status), {row["subject"]: row for row in json.loads(lines)["details"]["results"]}
 
 
 @pytest.fixture(scope="module")
@@ -235,7 +235,7 @@ def test_missing_tools_are_told_with_what_they_are_for(capsys: pytest.CaptureFix
     assert str(lines["nvJitLink"].help) == "pip install cuda-bindings nvidia-nvjitlink"
     assert main(["doctor"]) == 0
     shown = capsys.readouterr().out.splitlines()
-    assert any(line.startswith("missing  ptxas            ptxas is not installed") for line in shown)
+    assert any(line.startswith("missing  ptxas       ptxas is not installed") for line in shown)
     assert any(line.strip().startswith("help: pip install nvidia-cuda-nvcc") for line in shown)
 
 
@@ -266,9 +266,9 @@ def test_lines_are_aligned_and_counted() -> None:
 
     found = (Diagnosis("ptxas", "ok", "13.0"), Diagnosis("driver", "broken", "one\ntwo", "mend it"))
     assert _as_text(found) == (
-        "ok       ptxas            13.0\n"
-        "broken   driver           one\n"
-        "                          two\n"
-        "                          help: mend it\n"
+        "ok      ptxas   13.0\n"
+        "broken  driver  one\n"
+        "                two\n"
+        "                help: mend it\n"
         "1 ok, 1 broken\n"
     )

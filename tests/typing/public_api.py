@@ -10,8 +10,10 @@ from typing import assert_type
 from pyptx import Kernel, Tile, kernel, module, ptx, reg, smem
 from pyptx.modules import FunctionName, ModuleBuilder
 from pyptx.types import PtxType, b32, f32, u32, u64
+from pyptx_dsl.inspect.side_by_side import KernelListing
 from pyptx_dsl.registers.register import Reg, RegArray
 from pyptx_dsl.shared_memory.allocations import SharedSlice
+from pyptx_ir.banks import bank_conflicts
 from pyptx_ir.plugins.rows import Argument, EntryParameter, Output, Runtime, Specialization
 from pyptx_ir.plugins.semantics import Semantics
 from pyptx_ir.syntax import evolve, parse, parse_instruction, parse_recovering, spell
@@ -73,6 +75,8 @@ def writing() -> None:
     assert_type(copy, Kernel[tuple[Tile]])
     assert_type(bare, Kernel[None])
     assert_type(copy.ptx(B=1, N=2), str)
+    assert_type(copy.listing(B=1, N=2), KernelListing)
+    assert_type(bank_conflicts([0, None, 4], bytes=4).wavefronts, int)
     assert_type(copy.module(B=1, N=2), Module)
     assert_type(copy.cubin(B=1, N=2), bytes)
     assert_type(copy.resources(B=1, N=2).registers, int)

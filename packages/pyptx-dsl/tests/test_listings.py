@@ -1,10 +1,11 @@
-"""`pyptx ptx`, `sass` and `resources` of kernels in Python files, and such kernels as inputs of other commands."""
+"""`pyptx ptx`, `sass`, `resources`, `layout` of kernels in Python files; such kernels as inputs of other commands."""
 
 from __future__ import annotations
 
 import json
 import sys
 from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -78,7 +79,7 @@ def test_an_unknown_option_is_a_size_or_an_option_whichever_is_closer(
         assert main([*words, name, "3"]) == 2
         said = capsys.readouterr().err
         assert said.startswith(f"pyptx {command.split(maxsplit=1)[0]}: {first}\nhelp: {close}\n")
-        assert "sizes and parameters of scaled: --B, --N, --by\n  options: --help, --arch" in said
+        assert "sizes and parameters of scaled: --B, --N, --by\n  options: --help, " in said
 
 
 def test_no_input_and_no_option_is_the_value_of_a_misspelled_option(
@@ -232,3 +233,60 @@ def test_resources_and_machine_code_of_a_kernel_are_those_of_its_ptx(
     assert main(["resources", word, str(written)]) == 0
     table = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in table] == ["kernel", "scaled", "scaled"]
+
+
+def test_a_layout_has_parameters_shared_memory_and_each_fragment_once(
+    file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["layout", f"{file}:scaled", "--B", "4", "--N", "32"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "arrays and numbers"
+    assert lines[2].split() == ["X", "input", "B", "x", "N", "f32", "4", "B", "N", "ROW", "1"]
+    assert [line.split() for line in lines[-2:]] == [["0", "8", "8", "u64", "X"], ["8", "8", "8", "u64", "Y"]]
+
+    path = tmp_path / "mma.ptx"
+    path.write_text(
+        ".version 8.0\n.target sm_80\n.address_size 64\n.extern .shared .align 16 .b8 rest[];\n"
+        ".shared .b8 one;\n.shared .align 8 .b32 many[3];\n"
+        ".entry k(.param .b8 a, .param .align 16 .b8 b[32])\n{\n.reg .f32 %f<4>; .reg .b32 %r<6>;\n"
+        + "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f0,%f1,%f2,%f3}, {%r0,%r1,%r2,%r3}, {%r4,%r5}, "
+        "{%f0,%f1,%f2,%f3};\n" * 2 + "ret;\n}\n"
+    )
+    assert main(["layout", str(path)]) == 0
+    said = capsys.readouterr().out
+    rows = [line.split() for line in said.splitlines()]
+    for row in (["0", "1", "1", "b8", "a"], ["16", "32", "16", "b8", "b"]):
+        assert row in rows
+    for row in (["?", "?", "16", "b8", "rest"], ["0", "1", "1", "b8", "one"], ["8", "12", "8", "b32", "many"]):
+        assert row in rows
+    assert said.count("mma.sync") == 3  # operands d and c, a, b
+    for head in ("m16n8k16 d .f32: 16 x 8", "m16n8k16 a .bf16: 16 x 16", "m16n8k16 b .bf16: 16 x 8"):
+        assert said.count(head) == 1
+
+
+@pytest.mark.parametrize("suffix", ["html", "svg"])
+def test_a_layout_is_written_as_pictures(suffix: str, file: str, tmp_path: Path) -> None:
+    path = tmp_path / f"layout.{suffix}"
+    assert main(["layout", f"{file}:scaled:B=4,N=32", "-o", str(path)]) == 0
+    text = path.read_text(encoding="utf-8")
+    root = ET.fromstring(text.removeprefix("<!DOCTYPE html>"))  # noqa: S314 - our own text
+    assert root.tag.rpartition("}")[2] == suffix
+    assert "parameters of scaled" in "".join(root.itertext())
+
+
+def test_a_layout_shows_each_shared_tile_of_a_kernel_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "tiles.py"
+    path.write_text(
+        f"{HEAD}from pyptx_dsl import smem\nfrom pyptx_dsl.shared_memory.tiles import SharedTile\n"
+        "A, B = SharedTile(f32, (64, 32)), SharedTile(f32, (8, 8))\n\n\n"
+        "@kernel()\ndef tiled():\n    smem.tile(A, name='left')\n    smem.tile(A, name='right')\n    smem.tile(B)\n"
+        "    ptx.ret()\n"
+    )
+    assert main(["layout", str(path)]) == 0
+    said = capsys.readouterr().out
+    assert said.count("f32 64 (MN) x 32 (K), swizzle 128B\n") == 1
+    assert said.count("f32 8 (MN) x 8 (K), swizzle 32B\n") == 1
+    assert [line.split()[-1] for line in said.splitlines() if " 1024  " in line][:2] == ["left", "right"]
+    output = tmp_path / "tiles.svg"
+    assert main(["layout", str(path), "-o", str(output)]) == 0
+    assert output.read_text().count("swizzle 128B") == 1

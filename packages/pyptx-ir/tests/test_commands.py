@@ -137,7 +137,7 @@ def test_check_called_wrongly_says_how_it_is_called(tmp_path: Path, capsys: pyte
 
 def test_targets_are_listed_with_their_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["targets"]) == 0
-    assert "sm_90a     PTX 8.0\n" in capsys.readouterr().out
+    assert "sm_90a   PTX 8.0\n" in capsys.readouterr().out
 
 
 def test_plugins_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -104,12 +104,17 @@ def test_json_says_everything(files: tuple[str, str, str], capsys: pytest.Captur
         "reasons": ["operand 3: 4 → 5"],
     }
     part = {"kind": "entry", "before": "k", "after": "k", "changes": [change]}
-    expected = {"before": one, "after": other, "schema": 1, "same": False, "parts": [part]}
-    assert json.loads(capsys.readouterr().out) == expected
+    found = json.loads(capsys.readouterr().out)
+    assert found["details"] == {"schema": 1, "same": False, "parts": [part]}
+    assert found["inputs"] == [one, other]
+    (problem,) = found["problems"]
+    assert problem["message"] == "changed: add.s32 %r2, %r1, 4; → add.s32 %r2, %r1, 5;"
+    assert [(each["file"], each["line"]) for each in problem["positions"]] == [(other, 8), (one, 8)]
     assert main(["diff", "--json", "--renames", one, same]) == 0
     renamings = [{"kind": "register", "before": f"%r{i}", "after": f"%other{i}", "function": "k"} for i in (1, 2)]
-    expected = {"before": one, "after": same, "schema": 1, "same": True, "parts": [], "renamings": renamings}
-    assert json.loads(capsys.readouterr().out) == expected
+    found = json.loads(capsys.readouterr().out)
+    assert found["details"] == {"schema": 1, "same": True, "parts": [], "renamings": renamings}
+    assert found["problems"] == []
 
 
 def test_renames_are_listed_when_they_are_asked_for(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from multiprocessing import get_context
 from typing import TYPE_CHECKING
 
 import pytest
+from junitparser import JUnitXml
 
 from pyptx_ir.commands import INTERRUPTED, READER_GONE, main
 from pyptx_ir.isa.modules import FileReport, check_files, check_text
@@ -166,7 +168,7 @@ def test_a_reader_that_goes_away_ends_the_command_without_a_word(tmp_path: Path)
 
 @pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("jobs", ["1", "2"])
-def test_an_interrupt_ends_the_command_with_one_line(jobs: str, tmp_path: Path) -> None:
+def test_an_interrupt_ends_the_command_with_the_number_of_checked_files(jobs: str, tmp_path: Path) -> None:
     for name, text in (("a.ptx", GOOD), ("b.ptx", BAD)):
         (tmp_path / name).write_text(text)
     os.mkfifo(tmp_path / "silent.ptx")
@@ -178,7 +180,37 @@ def test_an_interrupt_ends_the_command_with_one_line(jobs: str, tmp_path: Path) 
         process.stdout.readline()
         os.killpg(process.pid, signal.SIGINT)  # a terminal signals the whole process group on Ctrl-C
         try:
-            assert process.communicate(timeout=60)[1] == "\ninterrupted\n"
+            said = process.communicate(timeout=60)[1]
+            assert re.fullmatch(rf"\ninterrupted after [1-9]\d* of {1 + len(rest)} files\n", said)
         finally:
             process.kill()
     assert process.returncode == INTERRUPTED
+
+
+@pytest.mark.usefixtures("interruptible")
+@pytest.mark.parametrize("style", ["text", "json", "sarif", "junit"])
+def test_an_interrupt_leaves_a_valid_report_that_lists_the_files_not_checked(style: str, tmp_path: Path) -> None:
+    for name, text in (("a.ptx", GOOD), ("b.ptx", BAD)):
+        (tmp_path / name).write_text(text)
+    os.mkfifo(tmp_path / "silent.ptx")
+    words = command("--format", style, "a.ptx", "b.ptx", "silent.ptx")
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(words, **pipes, text=True, cwd=tmp_path) as process:
+        writer = os.open(tmp_path / "silent.ptx", os.O_WRONLY)  # returns when the command reads the pipe
+        process.send_signal(signal.SIGINT)
+        out, said = process.communicate(timeout=60)
+        os.close(writer)
+    assert (process.returncode, said) == (INTERRUPTED, "\ninterrupted after 2 of 3 files\n")
+    if style == "text":
+        assert out.endswith("\n2 files, 1 error, 0 warnings\n")
+    elif style == "json":
+        found = json.loads(out)
+        assert (found["inputs"], found["counts"]["error"]) == (["a.ptx", "b.ptx", "silent.ptx"], 1)
+        assert found["unreadable"] == [{"input": "silent.ptx", "message": "not checked: interrupted"}]
+    elif style == "sarif":
+        (run,) = json.loads(out)["runs"]
+        assert len(run["results"]) == 1
+        assert not run["invocations"][0]["executionSuccessful"]
+    else:
+        suites = JUnitXml.fromstring(out.encode())
+        assert (suites.tests, suites.failures, suites.errors) == (3, 1, 1)

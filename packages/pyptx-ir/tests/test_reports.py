@@ -39,6 +39,7 @@ REPORT = Report(
     (RACE, NOTE, WARNING),
     (Unreadable("gone.ptx", HOSTILE),),
     {"shared-race": "two accesses of shared memory race", "deadlock": "no warp can make progress"},
+    {"ctas": 8},
 )
 EMPTY = Report("pyptx check", ("good.ptx",))
 

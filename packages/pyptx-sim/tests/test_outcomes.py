@@ -22,6 +22,7 @@ from .test_runtime import Scale, simulate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 RACES = 20
 HEAD = ".version 8.5\n.target sm_90\n.address_size 64\n"
@@ -116,7 +117,7 @@ class Texts(HTMLParser):
         self.text = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        assert {name for name, _ in attrs} <= {"style"}
+        assert {name for name, _ in attrs} <= {"class", "style"}
         self.elements.append(tag)
 
     def handle_data(self, data: str) -> None:
@@ -135,7 +136,7 @@ def test_a_notebook_shows_every_finding_and_no_markup_of_a_kernel(of: Callable[[
     hostile = Result((finding,), Statistics(1, 1, 1, 1, 1), HOSTILE, HOSTILE)
     page = Texts()
     page.feed(hostile._repr_html_())
-    assert set(page.elements) == {"div", "p", "b", "details", "summary", "span", "pre"}
+    assert set(page.elements) == {"div", "style", "p", "b", "details", "summary", "span", "pre"}
     assert page.text.count(HOSTILE) >= 6
     assert json.loads(hostile.to_json())["problems"][0]["help"] == HOSTILE
 
@@ -150,3 +151,13 @@ def test_hostile_texts_do_not_change_a_terminal() -> None:
     for text in (str(hostile), hostile.text):
         assert "\x1b" not in text
         assert "\x07" not in text
+
+
+def test_a_notebook_shows_the_timeline_that_a_run_drew(tmp_path: Path) -> None:
+    path = tmp_path / "run.svg"
+    result = run(CLEAN, grid=1, block=64, trace=path)
+    assert result.timeline is not None
+    assert path.read_text(encoding="utf-8") == f"{result.timeline}\n"
+    assert result.timeline in result._repr_html_()
+    assert result == run(CLEAN, grid=1, block=64)
+    assert run(CLEAN, grid=1, block=64, trace=tmp_path / "run.json").timeline is None

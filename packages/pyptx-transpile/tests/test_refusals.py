@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from typing import TYPE_CHECKING
 
@@ -191,7 +192,9 @@ def test_the_command_tells_of_it(tmp_path: Path, capfd: pytest.CaptureFixture[st
     assert run([str(source), "-o", str(tmp_path / "k.py"), "--report", "json"]) == 0
     told, _, report = capfd.readouterr().err.partition("\n")
     assert told == f"pyptx transpile: {source}: 2 statements are emitted with unchecked=True: {UNKNOWN}"
-    assert '"statement": "add.s31 %r2, %r1, 1;"' in report
+    problems = json.loads(report)["problems"]
+    assert [(each["rule"], each["severity"]) for each in problems] == [("unchecked", "warning")] * 2
+    assert problems[1]["message"].startswith("add.s31 %r2, %r1, 1; in k0 is emitted with unchecked=True: ")
 
 
 def test_a_reason_cannot_speak_to_a_terminal() -> None:

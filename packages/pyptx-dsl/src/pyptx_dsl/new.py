@@ -59,9 +59,14 @@ if __name__ == "__main__":
 
 def new(argv: Sequence[str]) -> int:
     """Write NAME.py with a kernel; return 0, or 2 if the file exists."""
-    parser = CommandParser("new", "Write NAME.py with a kernel that runs: a start for your own.")
+    return run(new_parser(), _written, argv)
+
+
+def new_parser() -> CommandParser:
+    """Return the parser of the options of `pyptx new`."""
+    parser = CommandParser("new", "Write NAME.py with a kernel that runs: a start for your own.", output=False)
     parser.add_argument("name", metavar="NAME", help="name of the kernel and of the file")
-    return run(parser, _written, argv)
+    return parser
 
 
 def _written(options: argparse.Namespace) -> int:

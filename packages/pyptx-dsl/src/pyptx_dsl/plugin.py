@@ -75,15 +75,19 @@ def pyptx_advice() -> Sequence[Advice]:
 @hookimpl
 def pyptx_commands() -> Sequence[Command]:
     """Return the commands that print and export kernels, and write stubs."""
-    from pyptx_ir.plugins.rows import Command
+    from pyptx_ir.plugins.commands import command
 
     return (
-        Command("ptx", "print the PTX of a kernel in a Python file, or of an image", _ptx),
-        Command("sass", "print the machine code of a kernel", _sass),
-        Command("resources", "print registers, memory and spills of a kernel", _resources),
-        Command("new", "write a Python file with a kernel that runs", _new),
-        Command("stubs", "write a type stub of ptx.inst with the instructions of plugins", _stubs),
-        Command("export", "compile a kernel ahead of time", _export),
+        command("ptx", "print the PTX of a kernel in a Python file, or of an image", "pyptx_dsl.listings:ptx"),
+        command("sass", "print the machine code of a kernel", "pyptx_dsl.listings:sass"),
+        command("resources", "print registers, memory and spills of a kernel", "pyptx_dsl.listings:resources"),
+        command("layout", "print parameters, shared memory and fragments of a kernel", "pyptx_dsl.listings:layout"),
+        command("bench", "measure the time of a kernel of a Python file on a GPU", "pyptx_dsl.bench:bench"),
+        command("new", "write a Python file with a kernel that runs", "pyptx_dsl.new:new"),
+        command(
+            "stubs", "write a type stub of ptx.inst with the instructions of plugins", "pyptx_dsl.stubs.command:stubs"
+        ),
+        command("export", "compile a kernel ahead of time", "pyptx_dsl.bundles.command:export_command"),
     )
 
 
@@ -100,39 +104,3 @@ def _read_kernel(source: CommandInput) -> Sequence[PtxSource]:
     from pyptx_dsl.listings import read_kernel
 
     return read_kernel(source)
-
-
-def _ptx(argv: Sequence[str]) -> int:
-    from pyptx_dsl.listings import ptx
-
-    return ptx(argv)
-
-
-def _sass(argv: Sequence[str]) -> int:
-    from pyptx_dsl.listings import sass
-
-    return sass(argv)
-
-
-def _resources(argv: Sequence[str]) -> int:
-    from pyptx_dsl.listings import resources
-
-    return resources(argv)
-
-
-def _new(argv: Sequence[str]) -> int:
-    from pyptx_dsl.new import new
-
-    return new(argv)
-
-
-def _stubs(argv: Sequence[str]) -> int:
-    from pyptx_dsl.stubs.command import stubs
-
-    return stubs(argv)
-
-
-def _export(argv: Sequence[str]) -> int:
-    from pyptx_dsl.bundles.command import export_command
-
-    return export_command(argv)

@@ -31,7 +31,7 @@ from pyptx_dsl.shared_memory.allocations import (
 )
 from pyptx_dsl.shared_memory.barriers import BARRIER_BYTES, MbarrierArray, MbarrierRef
 from pyptx_dsl.shared_memory.swizzle import find_swizzle
-from pyptx_dsl.shared_memory.tiles import SharedTile
+from pyptx_dsl.shared_memory.tiles import SharedTile, tiles_of
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import as_type, u32
 from pyptx_ir.plugins.memories import find_memory
@@ -167,9 +167,11 @@ def tile(layout: SharedTile, align: int | None = None, name: str | None = None) 
             f"{layout!r} must start at a multiple of {layout.alignment} bytes, got align={alignment}",
             help=f"leave align= out\n{layout.picture()}",
         )
-    return alloc_with_layout(
+    allocated = alloc_with_layout(
         layout.dtype, shape, layout.swizzle, alignment, name, gmma_layout=layout, gmma_major=layout.major
     )
+    tiles_of(active("smem.tile"))[allocated.name] = layout
+    return allocated
 
 
 def wgmma_tile(

@@ -9,6 +9,7 @@
     pyptx plugins               list the installed plugins
     pyptx doctor                check the installation on this machine, with a hint for each problem
     pyptx cache ls              list the compiled cubins on disk
+    pyptx completion bash       print a script that completes commands and options in a shell
 
 `pyptx --version` prints the version, `pyptx help COMMAND` the options of a command.
 
@@ -22,14 +23,16 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from pyptx_ir.command_line import ERRORS, SUCCESS, USAGE_ERROR
 from pyptx_ir.errors import PyptxError
+from pyptx_ir.terminal import styled, table, write
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from typing import TextIO
 
     from pyptx_ir.plugins.rows import Command
 
-USAGE_ERROR = 2
 INTERRUPTED, READER_GONE = 130, 141  # exit status: 128 + signal number, as in shells (SIGINT, SIGPIPE)
 _HELP = ("-h", "--help", "help")
 
@@ -44,8 +47,8 @@ def ended(command: Callable[[], int]) -> int:
     try:
         status = command()
         sys.stdout.flush()
-    except KeyboardInterrupt:
-        print("\ninterrupted", file=sys.stderr)
+    except KeyboardInterrupt as interrupt:  # its text, if it has one, is the extent of the partial result
+        sys.stderr.write(f"\n{str(interrupt) or 'interrupted'}\n")
         return INTERRUPTED
     except BrokenPipeError:
         # When Python exits, flushing the buffered output would raise BrokenPipeError again, with a traceback.
@@ -68,15 +71,15 @@ def _run(words: list[str]) -> int:
         if words and words[0] in commands:
             return commands[words[0]].main(words[1:])
     except PyptxError as error:
-        print(error, file=sys.stderr)
-        return 1
+        write(f"{error}\n", sys.stderr)
+        return ERRORS
     if words[:1] and words[0] in _HELP:
-        print(_usage(commands))
-        return 0
+        sys.stdout.write(_usage(commands, sys.stdout))
+        return SUCCESS
     if words:
-        print(_unknown(words[0], commands), file=sys.stderr)
+        write(_unknown(words[0], commands), sys.stderr)
     else:
-        print(_usage(commands), file=sys.stderr)
+        sys.stderr.write(_usage(commands, sys.stderr))
     return USAGE_ERROR
 
 
@@ -91,9 +94,12 @@ def _version() -> int:
     return 0
 
 
-def _usage(commands: Mapping[str, Command]) -> str:
-    rows = (f"  {row.name:<10} {row.summary}" for row in commands.values())
-    return "\n".join(("usage: pyptx COMMAND ...", *rows, "pyptx help COMMAND lists the options of a command."))
+def _usage(commands: Mapping[str, Command], stream: TextIO) -> str:
+    rows = [(f"  {styled(row.name, 'name', stream)}", row.summary) for row in commands.values()]
+    usage = styled("usage:", "heading", stream)
+    return (
+        f"{usage} pyptx COMMAND ...\n{table(rows, stream=stream)}pyptx help COMMAND lists the options of a command.\n"
+    )
 
 
 def _unknown(word: str, commands: Mapping[str, Command]) -> str:
@@ -102,84 +108,30 @@ def _unknown(word: str, commands: Mapping[str, Command]) -> str:
 
     close = close_names(word, list(commands), most=1)
     help = f"did you mean pyptx {close[0]}?" if close else "pyptx help lists all commands"
-    return f"pyptx: unknown command '{word}'\nhelp: {help}"
+    return f"pyptx: unknown command '{word}'\nhelp: {help}\n"
 
 
 def built_in() -> tuple[Command, ...]:
     """Return the subcommands that need no package other than pyptx-ir."""
-    from pyptx_ir.plugins.rows import Command
+    from pyptx_ir.plugins.commands import command
 
     return (
-        Command("check", "check PTX files: syntax, names, instructions, directives, limits", check),
-        Command("fmt", "format PTX files", fmt),
-        Command("diff", "compare two PTX files beyond names and formatting", diff),
-        Command("explain", "explain a rule of the simulator or an error code of check", explain),
-        Command("isa", "search the instruction set", isa),
-        Command("targets", "list the known targets", targets),
-        Command("plugins", "list the installed plugins", plugins),
-        Command("doctor", "check the installation on this machine", doctor),
-        Command("cache", "list or remove compiled cubins on disk", cache),
+        command(
+            "check",
+            "check PTX files: syntax, names, instructions, directives, limits",
+            "pyptx_ir.isa.modules.command:check",
+        ),
+        command("fmt", "format PTX files", "pyptx_ir.formatter:fmt"),
+        command("diff", "compare two PTX files beyond names and formatting", "pyptx_ir.diff.command:diff"),
+        command(
+            "explain", "explain a rule of the simulator or an error code of check", "pyptx_ir.explanations:explain"
+        ),
+        command("isa", "search the instruction set", "pyptx_ir.isa.reference.command:isa"),
+        command("targets", "list the known targets", "pyptx_ir.lists:targets"),
+        command("plugins", "list the installed plugins", "pyptx_ir.lists:plugins"),
+        command("doctor", "check the installation on this machine", "pyptx_ir.doctor.command:doctor"),
+        command("cache", "list or remove compiled cubins on disk", "pyptx_ir.toolchain.command:cache"),
+        command(
+            "completion", "print a script for the completion of commands in a shell", "pyptx_ir.completion:completion"
+        ),
     )
-
-
-def check(argv: Sequence[str]) -> int:
-    """Check each PTX file against the whole instruction set, and print the errors."""
-    from pyptx_ir.isa.modules.command import check as run
-
-    return run(argv)
-
-
-def fmt(argv: Sequence[str]) -> int:
-    """Reformat the whitespace of each PTX file."""
-    from pyptx_ir.formatter import fmt as run
-
-    return run(argv)
-
-
-def diff(argv: Sequence[str]) -> int:
-    """Compare two PTX files, and print the differences beyond names and formatting."""
-    from pyptx_ir.diff.command import diff as run
-
-    return run(argv)
-
-
-def explain(argv: Sequence[str]) -> int:
-    """Print the explanation of each given rule or error code."""
-    from pyptx_ir.explanations import explain as run
-
-    return run(argv)
-
-
-def isa(argv: Sequence[str]) -> int:
-    """Search the instruction table, and print the matching instructions."""
-    from pyptx_ir.isa.reference.command import isa as run
-
-    return run(argv)
-
-
-def targets(argv: Sequence[str]) -> int:
-    """Print each known target and the first PTX version that supports it."""
-    from pyptx_ir.lists import targets as run
-
-    return run(argv)
-
-
-def plugins(argv: Sequence[str]) -> int:
-    """Print each loaded plugin, and the error of each plugin that did not load."""
-    from pyptx_ir.lists import plugins as run
-
-    return run(argv)
-
-
-def doctor(argv: Sequence[str]) -> int:
-    """Check the installation and print the results."""
-    from pyptx_ir.doctor.command import doctor as run
-
-    return run(argv)
-
-
-def cache(argv: Sequence[str]) -> int:
-    """List or remove the cubins in the cache."""
-    from pyptx_ir.toolchain.command import cache as run
-
-    return run(argv)

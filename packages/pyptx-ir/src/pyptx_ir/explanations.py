@@ -10,10 +10,11 @@ from pyptx_ir.command_line import USAGE_ERROR, CommandParser, run
 from pyptx_ir.isa.modules.codes import codes
 from pyptx_ir.plugins.explanation_rows import Explanation
 from pyptx_ir.suggestions import close_names
+from pyptx_ir.terminal import styled, table, write
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 CHECK = "pyptx check"
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")  # a Markdown link, of which a terminal shows only the text
@@ -29,21 +30,21 @@ def explanations() -> Mapping[str, Explanation]:
 
 def explain(argv: Sequence[str]) -> int:
     """Print explanations of the given names; return 0, or 2 for an unknown name or another usage error."""
-    return run(_parser(), _explained, argv)
+    return run(explain_parser(), _explained, argv)
 
 
 def _explained(options: argparse.Namespace) -> int:
     known = explanations()
     if options.list:
-        sys.stdout.writelines(f"{line}\n" for line in _listed(known))
+        sys.stdout.write(_listed(known))
         return 0
     unknown = [name for name in options.rules if name not in known]
     if unknown or not options.rules:
-        sys.stderr.writelines(f"pyptx explain: {_unknown(name, known)}\n" for name in unknown)
+        write("".join(f"pyptx explain: {_unknown(name, known)}\n" for name in unknown), sys.stderr)
         if not options.rules:
             sys.stderr.write("pyptx explain: name a rule or an error code, or pass --list\n")
         return USAGE_ERROR
-    sys.stdout.write("\n".join(text_of(known[name]) for name in options.rules))
+    write("\n".join(text_of(known[name]) for name in options.rules))
     return 0
 
 
@@ -54,13 +55,13 @@ def text_of(row: Explanation) -> str:
     return "\n\n".join(filter(None, [f"{row.severity}[{row.name}]: {row.summary} ({row.tool})", page, help])) + "\n"
 
 
-def _listed(known: Mapping[str, Explanation]) -> Iterator[str]:
-    width = max(map(len, known))
-    for tool in dict.fromkeys(row.tool for row in known.values()):
-        yield f"{tool}:"
-        yield from (
-            f"  {row.name:{width}}  {row.severity:7}  {row.summary}" for row in known.values() if row.tool == tool
-        )
+def _listed(known: Mapping[str, Explanation]) -> str:
+    tools = dict.fromkeys(row.tool for row in known.values())
+    return "\n".join(f"{tool}:\n{_table([row for row in known.values() if row.tool == tool])}" for tool in tools)
+
+
+def _table(rows: Sequence[Explanation]) -> str:
+    return table([(f"  {row.name}", styled(row.severity, row.severity, sys.stdout), row.summary) for row in rows])
 
 
 def _unknown(name: str, known: Mapping[str, Explanation]) -> str:
@@ -69,7 +70,8 @@ def _unknown(name: str, known: Mapping[str, Explanation]) -> str:
     return f"unknown rule {name!r}; {advice}"
 
 
-def _parser() -> CommandParser:
+def explain_parser() -> CommandParser:
+    """Return the parser of the options of `pyptx explain`."""
     parser = CommandParser(
         "explain",
         "Explain rules of the simulator and error codes of pyptx check: what they mean, an example with "

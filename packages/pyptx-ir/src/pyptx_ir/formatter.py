@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyptx_ir.command_line import USAGE_ERROR, CommandParser, text_of
+from pyptx_ir.command_line import ERRORS, SUCCESS, USAGE_ERROR, CommandParser, add_format, text_of
 from pyptx_ir.errors import PyptxError
+from pyptx_ir.reports import Position, Problem, Report, Unreadable, render
 from pyptx_ir.sources.errors import UnknownSizeError
 from pyptx_ir.sources.reader import ARCH, INPUTS, described, expanded, read_source, read_sources
 from pyptx_ir.sources.sizes import path_of, run_with_sizes, with_sizes
@@ -16,6 +18,7 @@ from pyptx_ir.syntax.source import encode
 from pyptx_ir.syntax.style.formatting import formatted
 from pyptx_ir.syntax.style.inference import infer_style
 from pyptx_ir.syntax.style.known import KNOWN
+from pyptx_ir.terminal import write
 
 if TYPE_CHECKING:
     import argparse
@@ -28,13 +31,38 @@ if TYPE_CHECKING:
 _LIKE = "like="
 
 
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """The style and the options of a command, and what it has found so far."""
+
+    style: Style
+    options: argparse.Namespace
+    unformatted: list[Problem] = field(default_factory=list)
+    unreadable: list[Unreadable] = field(default_factory=list)
+
+    def compare(self, name: str, before: str, after: str) -> int:
+        """Return the status of `--check` for a text and its formatted text; list the file if they differ."""
+        if before == after:
+            return SUCCESS
+        if self.options.format == "text":
+            sys.stdout.write(f"{name}\n")
+        first = (Position(name, 1),)
+        self.unformatted.append(Problem(name, "unformatted", "error", "formatting would change this file", first))
+        return ERRORS
+
+    def refuse(self, name: str, error: Exception) -> int:
+        """Print why a file is not formatted, and return the status."""
+        self.unreadable.append(Unreadable(name, text_of(error)))
+        return _refused(error)
+
+
 def fmt(argv: Sequence[str]) -> int:
     """Format each file.
 
     Return 0 on success, 1 if `--check` found an unformatted file, 2 for a usage error or a file that can't be read,
     parsed or formatted. Such a file is left unchanged; the other files are still formatted.
     """
-    return run_with_sizes(_parser(), _formatted, argv)
+    return run_with_sizes(fmt_parser(), _formatted, argv)
 
 
 def _formatted(options: argparse.Namespace, sizes: Sizes) -> int:
@@ -42,11 +70,21 @@ def _formatted(options: argparse.Namespace, sizes: Sizes) -> int:
     options.files = [with_sizes(name, sizes) for name in expanded(options.files)]
     if options.output is not None and (len(options.files) > 1 or options.check):
         return _refused("-o takes one file and excludes --check")
-    return max(_one(name, style, options) for name in options.files)
+    if options.format != "text" and not options.check:
+        return _refused("--format is for --check")
+    work = _Work(style, options)
+    status = max(_one(name, work) for name in options.files)
+    if options.format != "text":
+        report = Report("pyptx fmt", tuple(options.files), tuple(work.unformatted), tuple(work.unreadable))
+        sys.stdout.write(render(report, options.format))
+    return status
 
 
-def _parser() -> CommandParser:
-    parser = CommandParser("fmt", "Reformat the whitespace of PTX files; tokens and comments do not change.")
+def fmt_parser() -> CommandParser:
+    """Return the parser of the options of `pyptx fmt`."""
+    parser = CommandParser(
+        "fmt", "Reformat the whitespace of PTX files; tokens and comments do not change.", output=False
+    )
     parser.add_argument(
         "files",
         nargs="+",
@@ -61,6 +99,7 @@ def _parser() -> CommandParser:
         help=f"{', '.join(KNOWN)}, or {_LIKE}FILE for the style of that file (default: canonical)",
     )
     parser.add_argument("--check", action="store_true", help="write nothing; list the files that would change")
+    add_format(parser)
     parser.add_argument(
         "-o", "--output", metavar="OUT", help="write to OUT (-: standard output) instead of the file itself"
     )
@@ -76,39 +115,41 @@ def _style(name: str) -> Style:
     raise PyptxError(f"unknown style {name!r}: valid styles are {', '.join(KNOWN)} and {_LIKE}FILE")
 
 
-def _one(name: str, style: Style, options: argparse.Namespace) -> int:
+def _one(name: str, work: _Work) -> int:
+    options, style = work.options, work.style
     try:
         sources = read_sources(name, options.arch)
         if sources[0].number or path_of(sources[0].file) != Path(sources[0].file):
-            return _images(sources, style, options)
+            return _images(sources, work)
         text = sources[0].load()
         done = formatted(text, style, name)
         if options.check:
-            return _differs(name) if done != text else 0
+            return work.compare(name, text, done)
         _write(options.output or name, done, changed=options.output is not None or done != text)
     except (BrokenPipeError, UnknownSizeError):
         raise
     except (OSError, PyptxError) as error:
-        return _refused(error)
-    return 0
+        return work.refuse(name, error)
+    return SUCCESS
 
 
-def _images(sources: Sequence[PtxSource], style: Style, options: argparse.Namespace) -> int:
+def _images(sources: Sequence[PtxSource], work: _Work) -> int:
     """Print the formatted PTX of images, or of a kernel of a Python file. The file is never written.
 
     A comment with its name precedes each of several images.
     """
+    options = work.options
     output = options.output or "-"
     if output != "-" and Path(output).exists() and Path(output).samefile(path_of(sources[0].file)):
         return _refused(f"{output} is not PTX text, and would be overwritten")
     if output != "-" and len(sources) > 1:
         return _refused(f"-o takes one module, but the input has {len(sources)}; choose one:\n{described(sources)}")
-    status = 0
+    status = SUCCESS
     for source in sources:
         text = source.load()
-        done = formatted(text, style, source.name)
+        done = formatted(text, work.style, source.name)
         if options.check:
-            status = max(status, _differs(source.name) if done != text else 0)
+            status = max(status, work.compare(source.name, text, done))
         else:
             heading = f"// {source.name}\n" if len(sources) > 1 else ""
             _write(output, heading + done, changed=True)
@@ -123,11 +164,6 @@ def _write(name: str, text: str, *, changed: bool) -> None:
         Path(name).write_bytes(encode(text))
 
 
-def _differs(name: str) -> int:
-    sys.stdout.write(f"{name}\n")
-    return 1
-
-
 def _refused(why: str | Exception) -> int:
-    sys.stderr.write(f"pyptx fmt: {why if isinstance(why, str) else text_of(why)}\n")
+    write(f"pyptx fmt: {why if isinstance(why, str) else text_of(why)}\n", sys.stderr)
     return USAGE_ERROR

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from pyptx_ir.command_line import ERRORS, SUCCESS, CommandParser, run
+from pyptx_ir.terminal import table, write
 
 if TYPE_CHECKING:
     import argparse
@@ -15,13 +16,22 @@ if TYPE_CHECKING:
 
 def targets(argv: Sequence[str]) -> int:
     """Print each known target and the first PTX version that supports it."""
-    return run(_parser("targets", "List the known targets, with the first PTX version of each."), _targets, argv)
+    return run(targets_parser(), _targets, argv)
 
 
 def plugins(argv: Sequence[str]) -> int:
     """Print each loaded plugin, and the error of each plugin that did not load; return 1 if there is one."""
-    parser = _parser("plugins", "List the installed plugins. Exits with 1 if a plugin does not load.")
-    return run(parser, _plugins, argv)
+    return run(plugins_parser(), _plugins, argv)
+
+
+def targets_parser() -> CommandParser:
+    """Return the parser of the options of `pyptx targets`."""
+    return _parser("targets", "List the known targets, with the first PTX version of each.")
+
+
+def plugins_parser() -> CommandParser:
+    """Return the parser of the options of `pyptx plugins`."""
+    return _parser("plugins", "List the installed plugins. Exits with 1 if a plugin does not load.")
 
 
 def _parser(name: str, description: str) -> CommandParser:
@@ -37,7 +47,7 @@ def _targets(options: argparse.Namespace) -> int:
     if options.json:
         _print_json([{"name": name, "since": since} for name, since in rows])
     else:
-        sys.stdout.writelines(f"{name:<10} PTX {since}\n" for name, since in rows)
+        sys.stdout.write(table([(name, f"PTX {since}") for name, since in rows]))
     return SUCCESS
 
 
@@ -48,7 +58,7 @@ def _plugins(options: argparse.Namespace) -> int:
     if options.json:
         _print_json({"loaded": loaded, "broken": broken})
     else:
-        sys.stdout.writelines(f"{line}\n" for line in (*loaded, *broken))
+        write("".join(f"{line}\n" for line in (*loaded, *broken)))
     return ERRORS if broken else SUCCESS
 
 

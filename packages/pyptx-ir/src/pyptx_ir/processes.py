@@ -73,16 +73,21 @@ def in_processes(
     thread = Thread(target=_hand_out, args=(partial(_interruptible, function), items, number, results, leaving))
     try:
         _start_tracker()
-        before = _mask("SIG_BLOCK", signal.SIGINT)  # new processes and threads inherit this mask
-        try:
-            thread.start()
-        finally:
-            _mask("SIG_SETMASK", *before)
+        start_without_interrupts(thread)
         yield _read(results)
     finally:
         leaving.append(True)
         if thread.ident is not None:
             thread.join()
+
+
+def start_without_interrupts(thread: Thread) -> None:
+    """Start a thread in which interrupts are blocked, also in its own processes and threads."""
+    before = _mask("SIG_BLOCK", signal.SIGINT)  # new processes and threads inherit this mask
+    try:
+        thread.start()
+    finally:
+        _mask("SIG_SETMASK", *before)
 
 
 class _End:

@@ -1,10 +1,11 @@
-"""`pyptx sim`: launch an entry of PTX files on the simulator, and print the findings."""
+"""`pyptx sim` and `pyptx trace`: launch an entry of PTX files on the simulator; print findings, draw a timeline."""
 
 from __future__ import annotations
 
 import re
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -15,8 +16,10 @@ from pyptx_ir.sources import SourceError, read_sources, run_with_sizes, with_siz
 from pyptx_ir.sources.reader import ARCH, INPUTS, described
 from pyptx_ir.syntax import parse
 from pyptx_ir.syntax.source import Source
+from pyptx_ir.terminal import write
+from pyptx_ir.terminal.progress import show_progress
 from pyptx_sim import specifications
-from pyptx_sim.errors import KernelTrap, LaunchError, StepLimitExceeded
+from pyptx_sim.errors import KernelTrap, LaunchError, SimulationInterrupted, StepLimitExceeded
 from pyptx_sim.extension import examples
 from pyptx_sim.kernel_runs import simulated
 from pyptx_sim.launch import Launch
@@ -32,9 +35,11 @@ if TYPE_CHECKING:
     from pyptx_ir.plugins.source_rows import PtxSource, RunnableKernel
     from pyptx_ir.sources.sizes import Sizes
     from pyptx_ir.syntax.nodes import Module
+    from pyptx_ir.terminal.progress import ProgressCallback
     from pyptx_sim.findings import Finding
     from pyptx_sim.operation import Array
     from pyptx_sim.result import Result
+    from pyptx_sim.runtime import SimulationResult
 
 _EXAMPLES = """
 examples:
@@ -44,14 +49,22 @@ examples:
   pyptx sim gemm.ptx --block 128 --shared 65536 --delay-async --checks global-race,shared-race …
   pyptx sim main.ptx library.ptx --entry main --cooperative --grid 64 …        linked, cooperative grid
   pyptx sim gemm.ptx --arg a:bf16[256,64]=random --arg '(f32[256,256], s32=256)' …
+  pyptx trace rms_norm.py --B 16 --N 512 -o run.json     a timeline; same options as sim
 
-Exit status: 0: no errors found; 1: errors found, or the kernel was stopped; 2: invalid command or launch.
+Exit status: 0: no errors found; 1: errors found, or the kernel was stopped; 2: invalid command or launch; 130: an
+interrupt ended the run, whose findings are printed.
 """
+_VIEWERS: Final = {".json": "open it at https://ui.perfetto.dev", ".svg": "open it in a browser"}
 
 
 def run(argv: Sequence[str]) -> int:
     """Launch, print findings and statistics, save arrays; return the exit status."""
-    return run_with_sizes(_parser(), _ran, argv)
+    return run_with_sizes(sim_parser(), _ran, argv)
+
+
+def trace(argv: Sequence[str]) -> int:
+    """Launch like `run`, and write a timeline of warps, mbarriers and asynchronous operations."""
+    return run_with_sizes(trace_parser(), _ran, argv)
 
 
 def _ran(options: argparse.Namespace, sizes: Sizes) -> int:
@@ -63,44 +76,79 @@ def _ran(options: argparse.Namespace, sizes: Sizes) -> int:
     sources = [source for found in inputs for source in _chosen(found, options)]
     files = [source.name for source in sources]
     try:
-        result, saved = _launched([parse(source.text, source.name) for source in sources], options)
-    except (KernelTrap, StepLimitExceeded) as stopped:
-        return _written(options, files, stopped.findings, stopped=stopped.without_findings)
+        with show_progress("simulating", "CTA") as on_progress:
+            modules = [parse(source.text, source.name) for source in sources]
+            result, saved = _launched(modules, options, on_progress)
+    except (KernelTrap, StepLimitExceeded, KeyboardInterrupt) as stopped:
+        return _stopped(options, files, stopped)
     except ValueError as error:
         raise LaunchError(str(error)) from error
-    sys.stderr.write(result.printed if options.format != "text" else "")
     for array, path in saved:
         _save(array, path, options)
-    return _written(options, files, result.findings, text=f"{result.printed}{result.text}\n")
+    return _completed(options, files, result)
 
 
 def _ran_kernel(kernel: RunnableKernel, options: argparse.Namespace) -> int:
     """Run a kernel that allocates its outputs and has a grid of its own."""
     try:
-        result, inputs = simulated(kernel, options)
-    except (KernelTrap, StepLimitExceeded) as stopped:
-        return _written(options, (), stopped.findings, stopped=stopped.without_findings)
+        with show_progress("simulating", "CTA") as on_progress:
+            result, inputs = simulated(kernel, options, on_progress)
+    except (KernelTrap, StepLimitExceeded, KeyboardInterrupt) as stopped:
+        return _stopped(options, (), stopped)
     arrays = {**inputs, **dict(zip(kernel.outputs, map(np.asarray, result.outputs), strict=False))}
     for each in options.save:
         _save(*_saved(each, arrays, list(arrays)), options)
-    sys.stderr.write(result.printed if options.format != "text" else "")
-    return _written(options, (), result.findings, text=f"{result.printed}{result.text}\n")
+    return _completed(options, (), result)
 
 
-def _written(
-    options: argparse.Namespace, files: Sequence[str], findings: Sequence[Finding], *, text: str = "", stopped: str = ""
+def _completed(options: argparse.Namespace, files: Sequence[str], result: Result | SimulationResult) -> int:
+    """Print the kernel's output, the findings and the statistics of a run; return the exit status."""
+    (sys.stdout if options.format == "text" else sys.stderr).write(result.printed)
+    _write(options, files, result.findings, text=f"{result.text}\n")
+    if result.statistics.ctas:
+        _show_timeline(options)
+    return ERRORS if any(finding.severity == "error" for finding in result.findings) else SUCCESS
+
+
+def _stopped(
+    options: argparse.Namespace,
+    files: Sequence[str],
+    error: KernelTrap | StepLimitExceeded | KeyboardInterrupt,
 ) -> int:
-    """Print the findings of a run in the format of the options; `stopped` is the error that ended the run."""
+    """Print the findings of a run before an error, and the error; raise an interrupt again."""
+    if isinstance(error, KeyboardInterrupt) and not isinstance(error, SimulationInterrupted):  # before the launch
+        _write(options, files, (), text="", error="interrupted")
+        raise error
+    message = str(error) if isinstance(error, SimulationInterrupted) else error.without_findings
+    _write(options, files, error.findings, text="".join(f"{each}\n\n" for each in error.findings), error=message)
+    _show_timeline(options)
+    if isinstance(error, SimulationInterrupted):
+        raise error
+    write(f"{message}\n" if options.format == "text" else "", sys.stderr)
+    return ERRORS
+
+
+def _write(
+    options: argparse.Namespace, files: Sequence[str], findings: Sequence[Finding], *, text: str, error: str = ""
+) -> None:
+    """Print a text, or a report in the format of the options; `error` is the message of an error that ended the run."""
     if options.format == "text":
-        sys.stdout.write(text or "".join(f"{finding}\n\n" for finding in findings))
-        sys.stderr.write(f"{stopped}\n" if stopped else "")
+        write(text)
     else:
         kernel = f"{options.files[0]}:{options.entry}" if options.entry else options.files[0]
-        sys.stdout.write(render(report_of(findings, kernel, files=files, error=stopped), options.format))
-    return ERRORS if stopped or any(finding.severity == "error" for finding in findings) else SUCCESS
+        sys.stdout.write(render(report_of(findings, kernel, files=files, error=error), options.format))
 
 
-def _launched(modules: Sequence[Module], options: argparse.Namespace) -> tuple[Result, list[tuple[Array, str]]]:
+def _show_timeline(options: argparse.Namespace) -> None:
+    """Print the name of the timeline's file, and the program that displays it."""
+    if options.trace is not None:
+        out = sys.stdout if options.format == "text" else sys.stderr
+        out.write(f"timeline: {options.trace} ({_VIEWERS[Path(options.trace).suffix]})\n")
+
+
+def _launched(
+    modules: Sequence[Module], options: argparse.Namespace, on_progress: ProgressCallback
+) -> tuple[Result, list[tuple[Array, str]]]:
     program = lower(modules, options.entry, options.target)
     names = [place.name for place in program.parameters]
     given = specifications.arguments(options.arg, names)
@@ -126,6 +174,7 @@ def _launched(modules: Sequence[Module], options: argparse.Namespace) -> tuple[R
         target=options.target,
         step_limit=options.steps,
         trace=options.trace,
+        progress=on_progress,
     )
     return result, saved
 
@@ -169,12 +218,27 @@ def _checks(text: str) -> str | list[str]:
     return text if text in {"all", "none"} else text.split(",")
 
 
-def _parser() -> CommandParser:
-    parser = CommandParser(
-        "sim",
-        "Run a kernel of a Python file, or an entry of PTX files, on the simulator; print the findings.",
-        f"arguments, in the order of the entry's parameters:\n{_how_arguments_are_written()}\n{_EXAMPLES}",
-    )
+def sim_parser() -> CommandParser:
+    """Return the parser of the options of `pyptx sim`."""
+    summary = "Run a kernel of a Python file, or an entry of PTX files, on the simulator; print the findings."
+    parser = CommandParser("sim", summary, _epilog())
+    _add_launch(parser)
+    parser.add_argument("--trace", metavar="FILE", help="write a timeline: .json (Perfetto) or .svg")
+    return parser
+
+
+def trace_parser() -> CommandParser:
+    """Return the parser of the options of `pyptx trace`."""
+    summary = "Run a kernel of a Python file, or an entry of PTX files, on the simulator; write a timeline."
+    parser = CommandParser("trace", summary, _epilog(), output=False)
+    where = "write the timeline to FILE: .json (Perfetto) or .svg"
+    parser.add_argument("-o", "--output", dest="trace", required=True, metavar="FILE", help=where)
+    _add_launch(parser)
+    return parser
+
+
+def _add_launch(parser: CommandParser) -> None:
+    """Add the options of a launch on the simulator."""
     add = parser.add_argument
     add(
         "files",
@@ -205,10 +269,10 @@ def _parser() -> CommandParser:
         help="maximum number of basic blocks executed by the kernel",
     )
     add_format(parser)
-    add("--trace", metavar="FILE", help="write a timeline: .json (Perfetto) or .svg")
-    return parser
 
 
-def _how_arguments_are_written() -> str:
+def _epilog() -> str:
+    """Return the end of the help: how arguments are written, examples, and exit statuses."""
     descriptors = [f"    f32[64,32]=zeros@{example}" for example in examples()]
-    return "\n".join([*(specifications.__doc__ or "").splitlines()[2:], "Descriptors:", *descriptors])
+    arguments = "\n".join([*(specifications.__doc__ or "").splitlines()[2:], "Descriptors:", *descriptors])
+    return f"arguments, in the order of the entry's parameters:\n{arguments}\n{_EXAMPLES}"

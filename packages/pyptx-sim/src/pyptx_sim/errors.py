@@ -12,6 +12,10 @@ PyptxError
     ├── StepLimitExceeded     the kernel ran longer than the caller allowed
     └── KernelTrap            the kernel executed `trap`, or an assertion in it failed
 
+KeyboardInterrupt
+└── SimulationInterrupted     Ctrl-C ended a run
+    └── ExplorationInterrupted    Ctrl-C ended `explore`
+
 UserWarning
 ├── SimulatedExecution        a kernel got CPU tensors and runs on the simulator
 └── FindingWarning            the checks found a fault in a call of a kernel
@@ -28,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pyptx_ir.syntax.nodes import Statement
+    from pyptx_sim.exploration import Exploration
     from pyptx_sim.findings import Finding
 
 
@@ -130,6 +135,20 @@ def fault_text(rule: str, message: str, label: str | None, notes: Iterable[str] 
 
 class KernelTrap(SimulationError):  # noqa: N818 - the instruction's name
     """The kernel executed `trap`, or a device assertion failed."""
+
+
+class SimulationInterrupted(KeyboardInterrupt):
+    """Ctrl-C ended a run. Its text is the extent of the run: `interrupted after 12 of 64 CTAs`."""
+
+    findings: tuple[Finding, ...] = ()
+    """Findings of the run before the interrupt. Data races are not examined further: benign races are not notes."""
+
+
+class ExplorationInterrupted(SimulationInterrupted):
+    """Ctrl-C ended `explore`; `findings` also has the findings of the interrupted run."""
+
+    exploration: Exploration
+    """Outcome of the completed runs."""
 
 
 class FindingWarning(UserWarning):

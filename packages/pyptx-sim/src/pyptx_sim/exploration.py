@@ -16,18 +16,28 @@ from pyptx_ir.renamed import with_present_keywords
 from pyptx_ir.syntax import emit
 from pyptx_ir.syntax.nodes import Module
 from pyptx_sim.arrays import is_cpu_array, span_of
-from pyptx_sim.errors import BarrierFault, Deadlock, KernelTrap, LaunchError, MemoryFault, StepLimitExceeded
+from pyptx_sim.errors import (
+    BarrierFault,
+    Deadlock,
+    ExplorationInterrupted,
+    KernelTrap,
+    LaunchError,
+    MemoryFault,
+    SimulationInterrupted,
+    StepLimitExceeded,
+)
 from pyptx_sim.launch import LaunchFields
 from pyptx_sim.outcome import Outcome
 from pyptx_sim.result import Result
 from pyptx_sim.simulator import run
-from pyptx_sim.workers import in_order
+from pyptx_sim.workers import numbered_results
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Unpack
 
     from pyptx_ir.plugins.rows import Frame
+    from pyptx_ir.terminal.progress import ProgressCallback
     from pyptx_sim.findings import Finding
     from pyptx_sim.launch import Launch
     from pyptx_sim.operation import Array
@@ -137,6 +147,7 @@ def explore(
     seeds: Iterable[int] = range(16),
     delay_async: Iterable[bool] = (False, True),
     workers: Workers = 1,
+    progress: ProgressCallback | None = None,
     **options: Unpack[Options],
 ) -> Exploration:
     """Run a kernel under each seed, with each value of `delay_async`, and return the schedules of each finding.
@@ -147,23 +158,53 @@ def explore(
     a Dask client. The results, and their order, do not depend on `workers`. The first schedule is always run in this
     process, for the arrays. A worker compiles the kernel once, and needs the same packages and plugins as this process.
 
-    Raises the errors of `pyptx_sim.run` for a module or arguments that cannot be run.
+    `progress` is called after each run, with the number of completed runs and the number of schedules.
+
+    Raises the errors of `pyptx_sim.run` for a module or arguments that cannot be run. Ctrl-C raises
+    ExplorationInterrupted, a KeyboardInterrupt with the outcome of the completed runs.
     """
     schedules = [Schedule(*each) for each in product(dict.fromkeys(seeds), dict.fromkeys(delay_async))]
     if not schedules:
         raise LaunchError("no schedules to explore", help="pass at least one seed and one value of delay_async")
     modules = (ptx,) if isinstance(ptx, str | Module) else tuple(ptx)
-    job = modules, launch, options
-    if workers == 1:
-        others = [_tried(job, schedule, keep_arrays=True) for schedule in schedules[1:]]
-    else:
-        others = in_order(partial(_tried_there, _sent(job)), schedules[1:], workers)
-    results = [_tried(job, schedules[0], keep_arrays=False), *others]
-    kernels = [each.kernel for each in results if isinstance(each, Result)]
-    return Exploration(dict(zip(schedules, results, strict=True)), *kernels[:1])
+    results: dict[Schedule, Result | Stopped] = {}
+    try:
+        for schedule, result in _outcomes((modules, launch, options), schedules, workers):
+            results[schedule] = result
+            if progress is not None:
+                progress(len(results), len(schedules))
+    except KeyboardInterrupt as interrupt:
+        raise _interrupted(schedules, results, interrupt) from None
+    return _exploration(schedules, results)
 
 
 _Job: TypeAlias = "tuple[tuple[str | Module, ...], Launch | Sequence[Launch] | None, Options]"
+
+
+def _outcomes(
+    job: _Job, schedules: Sequence[Schedule], workers: Workers
+) -> Iterator[tuple[Schedule, Result | Stopped]]:
+    """Yield the outcome of each schedule's run, in order of completion; the first schedule runs last."""
+    others = schedules[1:]
+    tried = partial(_tried, job, keep_arrays=True) if workers == 1 else partial(_tried_there, _sent(job))
+    for number, outcome in numbered_results(tried, others, workers):
+        yield others[number], outcome
+    yield schedules[0], _tried(job, schedules[0], keep_arrays=False)
+
+
+def _exploration(schedules: Sequence[Schedule], results: Mapping[Schedule, Result | Stopped]) -> Exploration:
+    kernels = [each.kernel for each in results.values() if isinstance(each, Result)]
+    return Exploration({each: results[each] for each in schedules if each in results}, *kernels[:1])
+
+
+def _interrupted(
+    schedules: Sequence[Schedule], results: Mapping[Schedule, Result | Stopped], interrupt: KeyboardInterrupt
+) -> ExplorationInterrupted:
+    error = ExplorationInterrupted(f"interrupted after {len(results)} of {counted(len(schedules), 'schedule')}")
+    error.exploration = _exploration(schedules, results)
+    of_run = interrupt.findings if isinstance(interrupt, SimulationInterrupted) else ()
+    error.findings = (*error.exploration.all_findings, *of_run)
+    return error
 
 
 def _tried(job: _Job, schedule: Schedule, *, keep_arrays: bool) -> Result | Stopped:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyptx_ir.plugins.source_rows import RunnableKernel
+    from pyptx_ir.terminal.progress import ProgressCallback
     from pyptx_sim.operation import Array
     from pyptx_sim.runtime import SimulationResult
 
@@ -32,7 +33,9 @@ _OF_PTX: Final = {
 """Defaults of the options that describe the launch of PTX; a kernel of a Python file has its own launch."""
 
 
-def simulated(kernel: RunnableKernel, options: argparse.Namespace) -> tuple[SimulationResult, dict[str, Array]]:
+def simulated(
+    kernel: RunnableKernel, options: argparse.Namespace, on_progress: ProgressCallback
+) -> tuple[SimulationResult, dict[str, Array]]:
     """Run a kernel with the options of `pyptx sim`; without `--arg` its input arrays are random.
 
     Return the result, and the arrays of the inputs by name.
@@ -59,6 +62,7 @@ def simulated(kernel: RunnableKernel, options: argparse.Namespace) -> tuple[Simu
         step_limit=options.steps,
         numerics=options.numerics,
         trace=options.trace,
+        progress=on_progress,
     )
     return result, given.arrays
 

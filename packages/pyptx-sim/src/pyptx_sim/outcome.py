@@ -16,6 +16,7 @@ from pyptx_sim.reports import report_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from pyptx_ir.drawing import Markup
     from pyptx_sim.findings import Finding
 
 LINES: Final = 15
@@ -32,6 +33,8 @@ class Outcome(ABC):
     __slots__ = ()
 
     kernel: str
+    timeline: Markup | None = None
+    """SVG of the timeline that the run drew (`trace="run.svg"`); None without one."""
 
     @property
     @abstractmethod
@@ -92,7 +95,7 @@ class Outcome(ABC):
         return "\n".join([*lines, *(f"  {row}" for row in rows)])
 
     def _repr_html_(self) -> str:
-        """Return the summary as HTML, for notebooks; each finding opens to its text."""
+        """Return the summary as HTML, for notebooks; each finding opens to its text, and a drawn timeline follows."""
         from pyptx_sim.html import html_of
 
         return html_of(self)

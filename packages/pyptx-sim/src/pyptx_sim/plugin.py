@@ -51,10 +51,13 @@ def pyptx_runtimes() -> Sequence[Runtime]:
 
 @hookimpl
 def pyptx_commands() -> Sequence[Command]:
-    """Return the command that launches PTX on the simulator."""
-    from pyptx_ir.plugins.rows import Command
+    """Return the commands that launch PTX on the simulator."""
+    from pyptx_ir.plugins.commands import command
 
-    return (Command("sim", "run a kernel on the simulator and print the findings", _sim),)
+    return (
+        command("sim", "run a kernel on the simulator and print the findings", "pyptx_sim.command:run"),
+        command("trace", "run a kernel on the simulator and write a timeline", "pyptx_sim.command:trace"),
+    )
 
 
 @hookimpl
@@ -75,12 +78,6 @@ def pyptx_doctor_checks() -> Sequence[DoctorCheck]:
     from pyptx_ir.plugins.rows import DoctorCheck
 
     return (DoctorCheck("simulator", _check),)
-
-
-def _sim(argv: Sequence[str]) -> int:
-    from pyptx_sim.command import run
-
-    return run(argv)
 
 
 def _check() -> Sequence[Diagnosis]:

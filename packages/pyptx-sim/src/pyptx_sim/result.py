@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pyptx_ir.isa.modules.counting import counted
 from pyptx_sim.outcome import Outcome
 
 if TYPE_CHECKING:
+    from pyptx_ir.drawing import Markup
     from pyptx_sim.findings import Finding
 
 
@@ -36,13 +37,15 @@ class Statistics:
 class Result(Outcome):
     """A completed run: its findings (in order of first occurrence), its statistics, and the kernel's printed output.
 
-    `str()` is a summary of at most 15 lines; `text` contains all findings.
+    `str()` is a summary of at most 15 lines; `text` contains all findings. `timeline` is the drawing that
+    `trace="run.svg"` wrote.
     """
 
     findings: tuple[Finding, ...]
     statistics: Statistics
     printed: str = ""
     kernel: str = "kernel"
+    timeline: Markup | None = field(default=None, compare=False, repr=False)
 
     @property
     def all_findings(self) -> tuple[Finding, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypedDict, cast
 
 from pyptx_ir.isa.modules.counting import counted
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Unpack
 
+    from pyptx_ir.drawing import Markup
     from pyptx_ir.plugins.rows import EntryParameter, Specialization
+    from pyptx_ir.terminal.progress import ProgressCallback
     from pyptx_sim.findings import Finding
     from pyptx_sim.operation import Array
     from pyptx_sim.result import Result, Statistics
@@ -46,6 +48,7 @@ class _Options(TypedDict, total=False):
     closest_form: bool
     trace: str | os.PathLike[str] | None
     trace_blocks: int | None
+    progress: ProgressCallback | None
 
 
 class _RunOptions(_Options, total=False):
@@ -63,7 +66,8 @@ _OWN: Final = _Options.__optional_keys__ | {"out"}
 class SimulationResult(Outcome):
     """Result of `kernel.simulate`: the outputs in order, the findings, the statistics and the printed text.
 
-    `str()` is a summary of at most 15 lines; `text` contains all findings.
+    `str()` is a summary of at most 15 lines; `text` contains all findings. `timeline` is the drawing that
+    `trace="run.svg"` wrote.
     """
 
     outputs: tuple[object, ...]
@@ -71,6 +75,7 @@ class SimulationResult(Outcome):
     statistics: Statistics
     printed: str = ""
     kernel: str = "kernel"
+    timeline: Markup | None = field(default=None, compare=False, repr=False)
 
     @property
     def all_findings(self) -> tuple[Finding, ...]:
@@ -133,14 +138,16 @@ def simulate(kernel: Launchable, arguments: Sequence[object], keywords: Mapping[
     """Run a kernel with checks; faults become findings.
 
     `checks` ("all", "none" or names of rules), `seed`, `delay_async`, `resident_blocks`, `step_limit`, `numerics`
-    ("fast" or "exact"), `closest_form`, `trace`, `trace_blocks` and `out` are taken from the keywords; all other
-    keywords are passed to the kernel.
+    ("fast" or "exact"), `closest_form`, `trace`, `trace_blocks`, `progress` and `out` are taken from the keywords; all
+    other keywords are passed to the kernel.
     """
     own = {name: value for name, value in keywords.items() if name not in _OWN}
     options = cast("_Options", {name: keywords[name] for name in _Options.__optional_keys__ if name in keywords})
     launch = _prepared(kernel, arguments, own, keywords.get("out"))
     result = launch.run(**options)
-    return SimulationResult(launch.outputs, result.findings, result.statistics, result.printed, kernel.name)
+    return SimulationResult(
+        launch.outputs, result.findings, result.statistics, result.printed, kernel.name, result.timeline
+    )
 
 
 @dataclass(frozen=True, slots=True)

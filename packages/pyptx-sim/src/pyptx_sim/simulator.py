@@ -14,13 +14,14 @@ from pyptx_sim.checks.element_types import ELEMENT_TYPE, ElementTypes
 from pyptx_sim.checks.outputs import UNWRITTEN, OutputWrites, report_unwritten, unwritten_without_blocks
 from pyptx_sim.checks.race.races import RaceChecker
 from pyptx_sim.duplicates.proofs import Watched, settle
-from pyptx_sim.errors import LaunchError, SimulationError
+from pyptx_sim.errors import LaunchError, SimulationError, SimulationInterrupted
 from pyptx_sim.extension import rules as all_rules
 from pyptx_sim.findings import Finding, FindingLog
 from pyptx_sim.heap import keep_freed_memory
 from pyptx_sim.instructions.compiling.table import compile_program
 from pyptx_sim.launch import Launch
 from pyptx_sim.limits import check_seed, configuration_of
+from pyptx_sim.machine.grid_progress import GridProgress
 from pyptx_sim.machine.grids import run_in_order
 from pyptx_sim.machine.machine import RESIDENT_WARPS, WAVE_WARPS, Machine
 from pyptx_sim.machine.observers import Observers
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from pyptx_ir.plugins.rows import Frame, Output
+    from pyptx_ir.terminal.progress import ProgressCallback
     from pyptx_sim.arguments import Arguments
     from pyptx_sim.duplicates.proofs import Prepare
     from pyptx_sim.extension import Rule
@@ -68,6 +70,7 @@ def run(
     trace: str | os.PathLike[str] | None = None,
     trace_blocks: int | None = None,
     keep_arrays: bool = False,
+    progress: ProgressCallback | None = None,
     **fields: Unpack[LaunchFields],
 ) -> Result:
     """Run one entry of a module over a grid, and return the findings and statistics.
@@ -93,10 +96,14 @@ def run(
     - `trace`: file for a timeline of the run, also written if the run fails. `.json`: Chrome trace events of the first
       8 CTAs of the grid. `.svg`: a drawing of the first CTA. `trace_blocks` changes the number of CTAs; clusters are
       traced whole.
+    - `progress`: function called at most 20 times per second, and at the end, with the number of CTAs that have exited
+      and the number of CTAs in all launches; for a single CTA, with the number of executed basic blocks and 0. If the
+      launches run again, to examine data races, it starts again at 0. Its exceptions end the run.
 
     Raises PtxSyntaxError for invalid text, ProgramError (UnknownForm, MissingSemantics) for a module that cannot be
     run, LaunchError for arguments that do not match, StepLimitExceeded, and KernelTrap. An error that ends the kernel
-    has the earlier findings as `findings`.
+    has the earlier findings as `findings`. Ctrl-C raises SimulationInterrupted, a KeyboardInterrupt with `findings`.
+    Writes to the arrays before an error or an interrupt are kept.
     """
     check_seed(seed)
     modules, rules, exact = _modules(ptx), _rules(checks), _is_exact(numerics)
@@ -109,12 +116,14 @@ def run(
     launches = tuple(_prepared(*each, origins or {}, rules, exact=exact, seed=seed) for each in asked)
     if trace is not None and len(launches) > 1:
         raise LaunchError("trace= with several launches", help="trace one launch per run")
-    runs = _Runs(launches, asked, seed, delay_async, step_limit, trace, trace_blocks, keep_arrays)
-    machines = runs.attempt(WAVE_WARPS)
+    runs = _Runs(launches, asked, seed, delay_async, step_limit, trace, trace_blocks, keep_arrays, progress)
+    machines, recording = runs.attempt(WAVE_WARPS)
     # If resident CTAs waited for CTAs that did not fit, run again with as many resident CTAs as on a GPU.
-    machines = runs.attempt(RESIDENT_WARPS) if any(machine.starved for machine in machines) else machines
+    if any(machine.starved for machine in machines):
+        machines, recording = runs.attempt(RESIDENT_WARPS)
     kernels = dict.fromkeys(each.program.entry.name for each in launches)
-    return replace(_result(machines), kernel=", ".join(kernels))
+    drawing = None if recording is None else recording.drawing
+    return replace(_result(machines), kernel=", ".join(kernels), timeline=drawing)
 
 
 def without_blocks(outputs: Iterable[Output], checks: Checks) -> Result:
@@ -188,9 +197,10 @@ class _Runs:
     trace: str | os.PathLike[str] | None
     trace_blocks: int | None
     keep_arrays: bool
+    progress: ProgressCallback | None
 
-    def attempt(self, warps: int) -> list[Machine]:
-        """Run each launch with at most `warps` resident warps, and return the `Machine` of each launch."""
+    def attempt(self, warps: int) -> tuple[list[Machine], Recording | None]:
+        """Run each launch with at most `warps` resident warps; return the launches' machines and the timeline."""
         keep_freed_memory()
         packed, machines, checkers = self._machines(warps)
         watching = zip(self.launches, machines, packed, strict=True)
@@ -198,8 +208,9 @@ class _Runs:
         # Attach the recorder of the timeline last: it receives each event after all checkers.
         recording = None if self.trace is None else Recording(self.trace, self.trace_blocks, machines[0])
         settling = partial(self._settle, machines, checkers, warps)
-        _run(machines, None if self.keep_arrays else packed[0], self.seed, recording, writes[-1], settling)
-        return machines
+        kept = None if self.keep_arrays else packed[0]
+        _run(machines, kept, self.seed, recording, writes[-1], settling, GridProgress(machines, self.progress))
+        return machines, recording
 
     def _machines(self, warps: int) -> tuple[Sequence[Arguments], list[Machine], list[RaceChecker | None]]:
         """Return the packed arguments, machines and race checkers of the launches."""
@@ -233,7 +244,8 @@ class _Runs:
             for index, (machine, checker) in enumerate(zip(machines, checkers, strict=True)):
                 if checker is not None:
                     prepare(index, machine, checker)
-            return run_in_order(machines, self.seed) and not any(machine.starved for machine in machines)
+            completed = run_in_order(machines, self.seed, GridProgress(machines, self.progress).report)
+            return completed and not any(machine.starved for machine in machines)
         except SimulationError:
             return False
 
@@ -303,11 +315,13 @@ def _run(
     recording: Recording | None,
     writes: OutputWrites | None,
     settle_races: Callable[[], None],
+    progress: GridProgress,
 ) -> None:
     """Run the launches. As on a GPU, writes before an error are kept; the timeline is written after an error, too."""
     error = None
     try:
-        if run_in_order(machines, seed):
+        if run_in_order(machines, seed, progress.report):
+            progress.finish()
             if writes is not None:
                 report_unwritten(machines[-1], writes)
             settle_races()
@@ -315,6 +329,11 @@ def _run(
         error = stopped.message
         stopped.findings = _findings(machines)
         raise
+    except KeyboardInterrupt:
+        error = f"interrupted after {progress}"
+        interrupt = SimulationInterrupted(error)
+        interrupt.findings = _findings(machines)
+        raise interrupt from None
     finally:
         if not any(machine.starved for machine in machines):
             if packed is not None:

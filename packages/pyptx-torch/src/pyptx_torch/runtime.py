@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pyptx_dsl.kernels.declaration import Declaration
     from pyptx_dsl.kernels.differentiable import Backward
     from pyptx_dsl.kernels.kernel import Kernel
+    from pyptx_ir.plugins.timings import Timings
 
 PRIORITY: Final = 100  # greater than the simulator's priority, because the simulator's runtime also accepts CPU tensors
 
@@ -72,6 +73,18 @@ def capability() -> tuple[int, int]:
     return driver.device(0).capability
 
 
+def benchmark(
+    kernel: Launchable[Declaration],
+    inputs: Sequence[tuple[str, str, tuple[int, ...]]],
+    keywords: Mapping[str, object],
+    runs: int,
+) -> Timings:
+    """Return the times of launches of a kernel on random arrays on the first GPU."""
+    from pyptx_torch.benchmark import measure
+
+    return measure(kernel, inputs, keywords, runs)
+
+
 RUNTIME: Final = Runtime(
     "torch",
     PRIORITY,
@@ -81,4 +94,5 @@ RUNTIME: Final = Runtime(
     operator=operator,
     launcher=launcher,
     capability=capability,
+    benchmark=benchmark,
 )

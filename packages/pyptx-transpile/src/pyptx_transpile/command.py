@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
-from importlib import import_module
-from importlib.util import find_spec
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyptx_ir.command_line import USAGE_ERROR, CommandParser, text_of
+from pyptx_ir.command_line import SUCCESS, USAGE_ERROR, CommandParser, text_of
 from pyptx_ir.commands import ended
 from pyptx_ir.errors import PyptxError
+from pyptx_ir.isa.modules.counting import counted
 from pyptx_ir.plugins.source_rows import target_of
 from pyptx_ir.processes import in_processes, jobs
+from pyptx_ir.reports import FORMATS, Problem, Report, Unreadable, render
 from pyptx_ir.sources import (
     PtxSource,
     SourceError,
@@ -29,23 +28,23 @@ from pyptx_ir.sources import (
     with_sizes,
 )
 from pyptx_ir.sources.reader import ARCH, INPUTS, described, expanded
+from pyptx_ir.terminal import write, write_code
+from pyptx_ir.terminal.progress import Progress, show_progress
 from pyptx_transpile.transpiler import chosen, transpile
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Generator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pyptx_ir.sources.sizes import Sizes
-    from pyptx_transpile.progress import ProgressCallback
     from pyptx_transpile.transpiler import RejectedRewrite, Transpiled, Unchecked
 
 _FOLDER = "several outputs need an existing folder: -o DIR"
-_LONG = 500_000  # minimum characters of PTX with a progress bar: transpiling them takes a second or more
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    """Rewrite statistics per rule for one file."""
+class _Done:
+    """A transpiled module: statistics per rule, and the rewrites and statements with a problem."""
 
     file: str
     matched: dict[str, int]
@@ -53,6 +52,15 @@ class Report:
     rejected: tuple[RejectedRewrite, ...]
     dropped: tuple[RejectedRewrite, ...]
     unchecked: tuple[Unchecked, ...]
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield a note per rewrite that was not applied, and a warning per statement that was not checked."""
+        for each in (*self.rejected, *self.dropped):
+            message = f"{each.rule} is not applied in {each.function}, at {each.statement}: {each.reason}"
+            yield Problem(self.file, "rejected-rewrite", "note", message)
+        for one in self.unchecked:
+            message = f"{one.statement} in {one.function} is emitted with unchecked=True: {one.reason}"
+            yield Problem(self.file, "unchecked", "warning", message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +78,7 @@ def main() -> int:
 
 def run(argv: Sequence[str]) -> int:
     """Transpile files to Python. Return 0, or 2 if a file cannot be read or verified; such a file is not written."""
-    return run_with_sizes(_parser(), _transpiled, argv)
+    return run_with_sizes(transpile_parser(), _transpiled, argv)
 
 
 def _transpiled(options: argparse.Namespace, sizes: Sizes) -> int:
@@ -78,23 +86,49 @@ def _transpiled(options: argparse.Namespace, sizes: Sizes) -> int:
     folder = options.output is not None and Path(options.output).is_dir()
     if len(options.files) > 1 and not folder:
         return _refused(_FOLDER)
-    work, readable = _work(options)
+    work, unreadable = _work(options)
     if len(work) > 1 and not folder:
         modules = described([each.source for each in work])
         return _refused(f"{_FOLDER}\n{modules}\nhelp: or choose one of the modules: {work[0].source.name}")
     lost = _lost(work)
     if lost is not None:
         return _refused(lost)
-    reports = _all(options, work)
-    if options.report == "json":
-        known = [asdict(report) for report in reports if report is not None]
-        sys.stderr.write(_json(known if len(reports) > 1 else known[0]) if known else "")
-    return 0 if readable and None not in reports else USAGE_ERROR
+    results: dict[int, _Done | Unreadable] = {}
+    try:
+        for number, result in _all(options, work):
+            results[number] = result  # noqa: PERF403 - an interrupt keeps the results so far
+    except KeyboardInterrupt:
+        missing = [Unreadable(work[at].source.name, "interrupted") for at in range(len(work)) if at not in results]
+        _write_report(options, results, [*unreadable, *missing])
+        if len(work) > 1:
+            raise KeyboardInterrupt(f"interrupted after {len(results)} of {counted(len(work), 'file')}") from None
+        raise
+    return USAGE_ERROR if _write_report(options, results, unreadable) else SUCCESS
 
 
-def _work(options: argparse.Namespace) -> tuple[list[_Work], bool]:
-    """Return the modules of all files, and whether every file was readable; print the errors."""
-    work, readable = list[_Work](), True
+def _write_report(
+    options: argparse.Namespace, results: Mapping[int, _Done | Unreadable], unreadable: Sequence[Unreadable]
+) -> bool:
+    """Write the report to standard error, if the options ask for one; return whether any file was unreadable."""
+    ordered = [result for _, result in sorted(results.items(), key=itemgetter(0))]
+    done = [each for each in ordered if isinstance(each, _Done)]
+    unreadable = [*unreadable, *(each for each in ordered if isinstance(each, Unreadable))]
+    if options.report in FORMATS:
+        sys.stderr.write(render(_report(done, unreadable), options.report))
+    return bool(unreadable)
+
+
+def _report(done: Sequence[_Done], unreadable: Sequence[Unreadable]) -> Report:
+    """Return the report; `details["modules"]` has the statistics of the transpiled modules."""
+    names = (*(each.file for each in done), *(each.input for each in unreadable))
+    problems = tuple(problem for each in done for problem in each.problems())
+    modules = [asdict(each) for each in done]
+    return Report("pyptx transpile", names, problems, tuple(unreadable), details={"modules": modules})
+
+
+def _work(options: argparse.Namespace) -> tuple[list[_Work], list[Unreadable]]:
+    """Return the modules of all files, and the files that cannot be read; print the errors."""
+    work, unreadable = list[_Work](), list[Unreadable]()
     for name in options.files:
         try:
             found = _late(name, options.arch) if Path(name).is_fifo() else read_sources(name, options.arch)
@@ -105,8 +139,8 @@ def _work(options: argparse.Namespace) -> tuple[list[_Work], bool]:
             raise
         except (OSError, ValueError, SourceError) as error:  # ValueError: the file's path contains a null byte
             _refused(error)
-            readable = False
-    return work, readable
+            unreadable.append(Unreadable(name, text_of(error)))
+    return work, unreadable
 
 
 def _late(name: str, arch: str | None) -> Sequence[PtxSource]:
@@ -145,41 +179,62 @@ def _lost(work: Sequence[_Work]) -> str | None:
     return None
 
 
-def _all(options: argparse.Namespace, work: Sequence[_Work]) -> list[Report | None]:
-    """Transpile all modules; return their reports in the order of the files."""
-    if len(work) <= 1 or options.jobs == 1:
-        return [_one(options, each) for each in work]
+def _all(options: argparse.Namespace, work: Sequence[_Work]) -> Iterator[tuple[int, _Done | Unreadable]]:
+    """Transpile all modules; yield the index of each module and its result, in order of completion."""
+    if len(work) <= 1:
+        with show_progress("transpiling") as shown:
+            yield from ((0, _one(options, each, shown, alone=True)) for each in work)
+        return
+    with show_progress("transpiling", "file") as shown:
+        shown(0, len(work))
+        for count, done in enumerate(_several(options, work, shown), 1):
+            shown(count, len(work))
+            yield done
+
+
+def _several(
+    options: argparse.Namespace, work: Sequence[_Work], shown: Progress
+) -> Iterator[tuple[int, _Done | Unreadable]]:
+    if options.jobs == 1:
+        yield from ((number, _one(options, each, shown)) for number, each in enumerate(work))
+        return
     with in_processes(partial(_numbered, options), enumerate(work), options.jobs) as done:
-        return list(dict(sorted(done)).values())
+        yield from done
 
 
-def _numbered(options: argparse.Namespace, work: tuple[int, _Work]) -> tuple[int, Report | None]:
+def _numbered(options: argparse.Namespace, work: tuple[int, _Work]) -> tuple[int, _Done | Unreadable]:
     number, each = work
-    return number, _one(options, each)
+    return number, _one(options, each, Progress("transpiling"))
 
 
-def _one(options: argparse.Namespace, work: _Work) -> Report | None:
-    """Transpile one module; return its report, or None on an error. Errors and text reports go to standard error."""
+def _one(options: argparse.Namespace, work: _Work, shown: Progress, *, alone: bool = False) -> _Done | Unreadable:
+    """Transpile one module; return its statistics, or the error. Errors and text reports go to standard error."""
     name = work.source.name
     try:
         rules = chosen(None if options.rules is None else options.rules.split(","), sugar=options.sugar)
-        source = work.source.load()
-        with _bar(name, source, alone=options.jobs == 1) as on_progress:
-            done = transpile(
-                source,
-                rules,
-                name=name,
-                kernel_name=options.name,
-                verify=options.verify,
-                unchecked=options.unchecked,
-                on_progress=on_progress,
-            )
-        _write(work.output, done.text)
+        done = transpile(
+            work.source.load(),
+            rules,
+            name=name,
+            kernel_name=options.name,
+            verify=options.verify,
+            unchecked=options.unchecked,
+            on_progress=shown if alone else None,
+        )
+        with shown.hidden():
+            _write(work.output, done.text)
+            _comment(options, name, done)
     except BrokenPipeError:
         raise
     except (OSError, PyptxError) as error:
-        _refused(error)
-        return None
+        with shown.hidden():
+            _refused(error)
+        return Unreadable(name, text_of(error))
+    return _Done(name, dict(done.matched), dict(done.applied), done.rejected, done.dropped, done.unchecked)
+
+
+def _comment(options: argparse.Namespace, name: str, done: Transpiled) -> None:
+    """Print what a user should know about a transpiled module, and the statistics of `--report text`."""
     if done.refused:
         sys.stderr.write(f"pyptx transpile: {name} is emitted with unchecked=True: {done.refused}\n")
     if done.unchecked:
@@ -188,31 +243,16 @@ def _one(options: argparse.Namespace, work: _Work) -> Report | None:
         sys.stderr.write(f"pyptx transpile: {name}: {what} emitted with unchecked=True: {first.reason}\n")
     if options.report == "text":
         sys.stderr.write(_table(done))
-    return Report(name, dict(done.matched), dict(done.applied), done.rejected, done.dropped, done.unchecked)
-
-
-@contextmanager
-def _bar(name: str, source: str, *, alone: bool) -> Generator[ProgressCallback | None]:
-    """Show a progress bar for a long file if stderr is a terminal and `tqdm` is installed; yield its callback."""
-    if not alone or len(source) < _LONG or not sys.stderr.isatty() or find_spec("tqdm") is None:
-        yield None
-        return
-    with import_module("tqdm").tqdm(desc=Path(name).name, unit=" steps", unit_scale=True, leave=False) as bar:
-
-        def show(done: int, total: int) -> None:
-            bar.total = total
-            bar.update(done - bar.n)
-
-        yield show
 
 
 def _refused(why: str | Exception) -> int:
-    sys.stderr.write(f"pyptx transpile: {why if isinstance(why, str) else text_of(why)}\n")
+    write(f"pyptx transpile: {why if isinstance(why, str) else text_of(why)}\n", sys.stderr)
     return USAGE_ERROR
 
 
-def _parser() -> CommandParser:
-    parser = CommandParser("transpile", "Print PTX as Python that emits the same bytes.")
+def transpile_parser() -> CommandParser:
+    """Return the parser of the options of `pyptx transpile`."""
+    parser = CommandParser("transpile", "Print PTX as Python that emits the same bytes.", output=False)
     parser.add_argument("files", nargs="+", metavar="FILE", help=INPUTS)
     parser.add_argument("--arch", metavar="sm_XY", help=ARCH)
     parser.add_argument("--sugar", action="store_true", help="apply all rewrite rules: loops, branches and so on")
@@ -226,7 +266,13 @@ def _parser() -> CommandParser:
     parser.add_argument(
         "--unchecked", action="store_true", help="do not check instructions against the instruction table"
     )
-    parser.add_argument("--report", choices=("text", "json"), help="report the results of each rule on standard error")
+    parser.add_argument(
+        "--report",
+        "--format",
+        choices=("text", *FORMATS),
+        help="report the results of each rule on standard error: as text, or in a format for tools",
+    )
+    parser.add_argument("--json", action="store_const", const="json", dest="report", help="short for --report json")
     parser.add_argument("-o", "--output", metavar="OUT", help="write to this file or folder instead of standard output")
     parser.add_argument(
         "-j", "--jobs", type=jobs, default=1, metavar="N", help="process N files in parallel, 0 for one per processor"
@@ -237,7 +283,7 @@ def _parser() -> CommandParser:
 def _write(path: Path | None, text: str) -> None:
     """Write a text to a file atomically, or to standard output."""
     if path is None:
-        sys.stdout.write(text)
+        write_code(text, "python")
         return
     part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -245,10 +291,6 @@ def _write(path: Path | None, text: str) -> None:
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
-
-
-def _json(report: object) -> str:
-    return json.dumps(report, indent=1) + "\n"
 
 
 def _table(done: Transpiled) -> str:

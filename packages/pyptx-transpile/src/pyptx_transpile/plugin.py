@@ -24,9 +24,9 @@ def pyptx_api_version() -> int:
 @hookimpl
 def pyptx_commands() -> Sequence[Command]:
     """Return the `transpile` command."""
-    from pyptx_ir.plugins.rows import Command
+    from pyptx_ir.plugins.commands import command
 
-    return (Command("transpile", "print PTX as Python that emits the same bytes", _transpile),)
+    return (command("transpile", "print PTX as Python that emits the same bytes", "pyptx_transpile.command:run"),)
 
 
 @hookimpl
@@ -35,9 +35,3 @@ def pyptx_sugar_rules() -> Sequence[SugarRule]:
     from pyptx_transpile.rules.table import RULES
 
     return RULES
-
-
-def _transpile(argv: Sequence[str]) -> int:
-    from pyptx_transpile.command import run
-
-    return run(argv)

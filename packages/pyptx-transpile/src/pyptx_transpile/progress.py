@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
+    from pyptx_ir.terminal.progress import ProgressCallback
     from pyptx_transpile.rows import Body
-
-    ProgressCallback: TypeAlias = Callable[[int, int], None]
-    """Called with the number of steps done and the total."""
 
 __all__ = ["Progress"]
 

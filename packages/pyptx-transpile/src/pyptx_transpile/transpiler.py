@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
     from pyptx_ir.plugins.rows import SugarRule
     from pyptx_ir.syntax.nodes import Module
+    from pyptx_ir.terminal.progress import ProgressCallback
     from pyptx_transpile.module_printer import Printed
     from pyptx_transpile.plan import Rewrite
-    from pyptx_transpile.progress import ProgressCallback
     from pyptx_transpile.proof import Faults
 
 # Maximum rewrites of a module that may raise an exception while they are printed; more end the transpilation.

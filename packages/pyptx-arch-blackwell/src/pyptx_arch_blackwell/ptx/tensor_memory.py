@@ -16,6 +16,7 @@ from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import b32, u32
 
 if TYPE_CHECKING:
+    from pyptx_arch_blackwell.tensor_memory_map import TensorMemoryPart
     from pyptx_dsl.tracing.trace import Trace
     from pyptx_ir.syntax.operands import Operand
 
@@ -147,6 +148,18 @@ class TensorMemory:
             rows.append(f"lanes {first:3}-{first + _QUARTER - 1:3}  {bar}  warp {quarter} of a warpgroup")
         rows.append(f"each character is {_SHOWN_COLUMNS // 4} columns of 32 bits")
         return "\n".join(rows)
+
+    def part(self, name: str) -> TensorMemoryPart:
+        """Return the region as a named part of a `TensorMemoryMap`, relative to the address in `base`."""
+        from pyptx_arch_blackwell.tensor_memory_map import TensorMemoryPart
+
+        return TensorMemoryPart(name, self.first_lane, self.lanes, self.first_column, self.columns)
+
+    def _repr_html_(self) -> str:
+        """Return a drawing of the region for notebooks."""
+        from pyptx_arch_blackwell.tensor_memory_map import TensorMemoryMap
+
+        return TensorMemoryMap(repr(self), (self.part(self.base.raw_name),))._repr_html_()
 
 
 def _bounds(index: object, size: int) -> tuple[int | None, int | None]:

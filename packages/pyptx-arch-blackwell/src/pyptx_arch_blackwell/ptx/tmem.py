@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from types import TracebackType
 
+    from pyptx_arch_blackwell.tensor_memory_map import TensorMemoryMap
     from pyptx_dsl.origin import Site
 
 __all__ = ["Allocation", "Tmem", "tmem"]
@@ -155,6 +156,28 @@ class Tmem:
         if number is None or not 0 < number <= COLUMNS:
             raise OperandError(f"ptx.tmem.at: invalid number of columns {columns!r}", help=f"use 1 to {COLUMNS}")
         return TensorMemory(address, columns=number)
+
+    def map(self, **regions: TensorMemory) -> TensorMemoryMap:
+        """Return a map of regions by name, to print or to show in a notebook; emit no instruction.
+
+        Lanes and columns count from the address of each region's allocation: pass slices of one allocation. The offset
+        of a region that `quarter` or `advance` computed from a register is not included.
+        """
+        from pyptx_arch_blackwell.tensor_memory_map import TensorMemoryMap
+
+        return TensorMemoryMap("tensor memory", tuple(region.part(name) for name, region in regions.items()))
+
+    def accumulator(
+        self, shape: tuple[int, int], *, cta_group: int = 1, sparse: bool = False, ws: bool = False
+    ) -> TensorMemoryMap:
+        """Return a map of the locations of an M x N accumulator, to print or to show in a notebook.
+
+        `cta_group=2` is a CTA pair; `sparse`: operand A is sparse; `ws`: a weight-stationary MMA. Raise ValueError for
+        an M that the MMA does not support. Manual: "Data Path Layout Organization".
+        """
+        from pyptx_arch_blackwell.tensor_memory_map import accumulator_map
+
+        return accumulator_map(*shape, cta_group=cta_group, sparse=sparse, ws=ws)
 
 
 tmem = Tmem()

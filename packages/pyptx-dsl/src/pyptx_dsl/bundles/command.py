@@ -14,6 +14,7 @@ from pyptx_dsl.kernels.files import reported
 from pyptx_dsl.kernels.loading import found_in_module, pairs, values_of
 from pyptx_ir.command_line import ERRORS, USAGE_ERROR, CommandParser, run
 from pyptx_ir.errors import PyptxError
+from pyptx_ir.terminal.progress import show_progress
 
 if TYPE_CHECKING:
     import argparse
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 def export_command(argv: Sequence[str]) -> int:
     """Export a kernel; return exit code 0, 1 if the kernel cannot be exported, 2 for a usage error."""
-    return run(_parser(), _exported, argv)
+    return run(export_parser(), _exported, argv)
 
 
 def _exported(options: argparse.Namespace) -> int:
@@ -33,7 +34,7 @@ def _exported(options: argparse.Namespace) -> int:
         sys.stderr.write(f"pyptx export: {error.message}\n")
         return USAGE_ERROR
     try:
-        with reported(f"cannot export {options.kernel}", Path.cwd()):
+        with reported(f"cannot export {options.kernel}", Path.cwd()), show_progress("compiling"):
             kernel = found_in_module(options.kernel)
             choices = [values_of(kernel, {**shape, **settings}) for shape in shapes or [{}]]
             path = export(kernel, choices, options.output, name=options.name, arch=options.arch)
@@ -45,11 +46,13 @@ def _exported(options: argparse.Namespace) -> int:
     return 0
 
 
-def _parser() -> CommandParser:
+def export_parser() -> CommandParser:
+    """Return the parser of the options of `pyptx export`."""
     parser = CommandParser(
         "export",
         "Compile a kernel ahead of time into a folder: machine code, PTX, a manifest for pyptx.load, and a "
         "C header and source that need neither Python nor a CUDA toolkit.",
+        output=False,
     )
     parser.add_argument(
         "kernel", metavar="MODULE:KERNEL", help="dotted module or Python file, a colon, and the name of a kernel in it"

@@ -267,6 +267,13 @@ class Tile(Value):
         given = tiles != (None, None)
         return cls(*shape, dtype=dtype, layout=_layout_for(box[1], dtype), tma_box=box if given else None, tma_rank=2)
 
+    def _repr_html_(self) -> str:
+        """Return a table of the Tile's properties for notebooks."""
+        from pyptx_dsl.contract.tables import tile_table
+        from pyptx_ir.drawing import notebook
+
+        return notebook(tile_table(self))
+
     def __repr__(self) -> str:
         """Return the Python call that constructs the Tile."""
         dims = ", ".join(repr(size) for size in self.shape)

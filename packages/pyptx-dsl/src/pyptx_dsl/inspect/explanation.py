@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from pyptx_ir.toolchain import Assembly, Resources, ToolMessage
 
 _FILE = "kernel.ptx"
-_SASS_LINE = re.compile(rf'^\s*//## File "{re.escape(_FILE)}", line (\d+)')
+SASS_LINE = re.compile(rf'^\s*//## File "{re.escape(_FILE)}", line (\d+)')
+"""Line of nvdisasm that precedes the code of a PTX line, in code assembled from `numbered`."""
 _LOCAL_ACCESS = re.compile(r"^\s*/\*[0-9a-f]+\*/\s+(?:@!?\w+ )?(?P<opcode>STL|LDL)\b")
 _STATEMENT = re.compile(r"\s*(?:@!?[\w$%]+\s+)?[a-z][\w.:]*(?:\s[^/]*)?;\s*$")
 _MOST_LINES = 8  # maximum number of reported Python lines with local memory accesses
@@ -111,7 +112,7 @@ def local_accesses(sass: str) -> Counter[int]:
     found: Counter[int] = Counter()
     line = 0
     for text in sass.splitlines():
-        place = _SASS_LINE.match(text)
+        place = SASS_LINE.match(text)
         if place:
             line = int(place[1])
         elif _LOCAL_ACCESS.match(text):

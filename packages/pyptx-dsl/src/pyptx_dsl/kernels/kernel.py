@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pyptx_dsl.contract.launch import Dims
     from pyptx_dsl.contract.scalars import Scalar
     from pyptx_dsl.contract.specs import Tile
+    from pyptx_dsl.inspect.side_by_side import KernelListing
     from pyptx_dsl.kernels.declaration import Declaration
     from pyptx_dsl.kernels.results import Array, Kind, NoOutput, OneOutput, Out, SeveralOutputs
     from pyptx_dsl.kernels.specialize import Traced
@@ -234,6 +235,19 @@ class Kernel(Generic[OutSpecs_co]):
         return replace(reported, shared=reported.shared + self._trace(kwargs).shared_bytes)
 
     @by_name
+    def listing(self, **kwargs: object) -> KernelListing:
+        """Return Python, PTX and SASS of the kernel, which notebooks show side by side; see `KernelListing`."""
+        from pyptx_dsl.inspect.side_by_side import listing
+
+        return listing(self._declaration, self._trace(kwargs))
+
+    def _repr_html_(self) -> str:
+        """Return the kernel's parameters, and its `listing` if no size is missing, for notebooks."""
+        from pyptx_dsl.inspect.notebooks import kernel_html
+
+        return kernel_html(self._declaration, self.listing)
+
+    @by_name
     def explain(self, **kwargs: object) -> str:
         """Return ptxas's report on the kernel with remedies, then the PTX with the Python lines that emitted it.
 
@@ -324,7 +338,7 @@ class Kernel(Generic[OutSpecs_co]):
         """Run the kernel on the simulator and return its outputs and findings.
 
         `checks` is `"all"` or `"none"`; `seed` selects the schedule of asynchronous operations. `trace="run.json"`, or
-        `"run.svg"`, writes a timeline of the run.
+        `"run.svg"`, writes a timeline of the run. `progress(done, total)` is called with numbers of CTAs.
         """
         if self._scalars:
             arrays, kwargs = apart(self._declaration, arrays, kwargs)

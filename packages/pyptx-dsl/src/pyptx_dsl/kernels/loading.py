@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from types import ModuleType
 
+    from pyptx_dsl.kernels.specialize import Traced
+
 R = TypeVar("R")
 _NEXT_PAIR = re.compile(r",(?=\s*[^\W\d]\w*\s*=)")  # a value may contain commas: dims=(1, 2)
 _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
@@ -49,7 +51,7 @@ class FoundModule:
 
     def __reduce__(self) -> tuple[Callable[[str], FoundKernel | FoundModule], tuple[str]]:
         """Pickle the module by its name: another process runs the file."""
-        return found_in_file, (self.name,)
+        return source_in_file, (self.name,)
 
     def text(self) -> str:
         """Return the module's PTX."""
@@ -66,7 +68,7 @@ class FoundKernel:
     name: str
     values: Mapping[str, str]
 
-    def __reduce__(self) -> tuple[Callable[[str], FoundKernel | FoundModule], tuple[str]]:
+    def __reduce__(self) -> tuple[Callable[[str], FoundKernel], tuple[str]]:
         """Pickle the kernel by its name: another process runs the file."""
         return found_in_file, (f"{self.name}:{','.join(f'{name}={value}' for name, value in self.values.items())}",)
 
@@ -86,6 +88,11 @@ class FoundKernel:
         found = self.keywords()
         with self.file.running(self.name):
             return method(*arrays, **found, **options)
+
+    def traced(self) -> Traced:
+        """Return the kernel's trace; see `call` for the errors."""
+        trace = self.kernel._trace  # noqa: SLF001 - the kernel's trace is not part of its interface
+        return self.call(lambda **keywords: trace(keywords))
 
     def keywords(self) -> dict[str, object]:
         """Return the keywords of methods of the kernel; see `call` for the errors."""
@@ -135,6 +142,12 @@ class FoundKernel:
             inputs.insert(place, (name, str(types[name]), None))
         return RunnableKernel(tuple(each for each in inputs if each[0] not in found), outputs, self._simulate, columns)
 
+    def arrays(self) -> list[tuple[str, str, tuple[int, ...]]]:
+        """Return name, PTX type and shape of each input array; raise KernelFileError for a number without a value."""
+        inputs = self.runnable().inputs
+        self._check_given([name for name, _, shape in inputs if shape is None], "value", "1.0")
+        return [(name, dtype, shape) for name, dtype, shape in inputs if shape is not None]
+
     def _simulate(self, *arguments: object, **options: object) -> object:
         positional, declaration = {name for _, name in self.kernel.declaration.scalars}, self.kernel.declaration
         known = {*self.values, *declaration.dimensions, *declaration.templates, *positional}
@@ -142,7 +155,17 @@ class FoundKernel:
         return self.call(self.kernel.simulate, *arguments, **options)
 
 
-def found_in_file(word: str) -> FoundKernel | FoundModule:
+def found_in_file(word: str) -> FoundKernel:
+    """Return the kernel that `FILE.py:KERNEL` names; raise the errors of `source_in_file`, also for a module."""
+    found = source_in_file(word)
+    if isinstance(found, FoundKernel):
+        return found
+    raise KernelFileError(
+        f"{word} is a module", help="name a kernel of the module: scaled = entry.kernel(in_specs=…, block=…)"
+    )
+
+
+def source_in_file(word: str) -> FoundKernel | FoundModule:
     """Return the kernel or module that `FILE.py:NAME` names; `FILE.py` suffices for a file with one kernel or module.
 
     Raises:
@@ -168,13 +191,16 @@ def found_in_file(word: str) -> FoundKernel | FoundModule:
 def found_in_module(word: str) -> Kernel:
     """Return the kernel named `MODULE:KERNEL` or `FILE.py:KERNEL`; raise KernelFileError if it does not exist."""
     if KERNEL_OF_FILE.fullmatch(word):
-        return _kernel(word, found_in_file(word))
+        return found_in_file(word).kernel
     place, colon, name = word.rpartition(":")
     if not (colon and place and name):
         raise KernelFileError(
             f"expected MODULE:KERNEL, got {word!r}", help="write MODULE:KERNEL, such as my.kernels:rms_norm"
         )
-    return _kernel(word, _chosen(place, name, _imported(place))[1])
+    found = _chosen(place, name, _imported(place))[1]
+    if isinstance(found, Kernel):
+        return found
+    raise KernelFileError(f"{word} is a module, not a kernel")
 
 
 def pairs(text: str, where: str) -> dict[str, str]:
@@ -208,16 +234,6 @@ def _value(name: str, default: object, word: str) -> object:
         return ast.literal_eval(word)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return word
-
-
-def _kernel(word: str, found: FoundKernel | FoundModule | Kernel | PtxModule) -> Kernel:
-    """Return a found kernel; raise KernelFileError for a module."""
-    kernel = found.kernel if isinstance(found, FoundKernel) else found
-    if isinstance(kernel, Kernel):
-        return kernel
-    raise KernelFileError(
-        f"{word} is a module", help="name a kernel of the module: scaled = entry.kernel(in_specs=…, block=…)"
-    )
 
 
 def _chosen(place: str, name: str, module: ModuleType) -> tuple[str, Kernel | PtxModule]:

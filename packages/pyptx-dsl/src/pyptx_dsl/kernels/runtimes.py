@@ -13,6 +13,7 @@ from pyptx_ir.errors import PyptxError
 if TYPE_CHECKING:
     from pyptx_dsl.kernels.kernel import Kernel
     from pyptx_ir.plugins.rows import Argument, Launchable, Runtime, Simulation, Specialization
+    from pyptx_ir.plugins.timings import Timings
 
 Method = TypeVar("Method", bound=Callable[..., object])
 ResultT = TypeVar("ResultT")
@@ -202,6 +203,23 @@ def differentiable_runtime(name: str, kernel: Kernel, arrays: Sequence[object]) 
             return runtime
     _check(kernel, arrays, None)
     raise _missing(name, arrays, "differentiates", kernel.declaration.tensors)
+
+
+def benchmark(
+    kernel: Kernel, inputs: Sequence[tuple[str, str, tuple[int, ...]]], keywords: Mapping[str, object], runs: int
+) -> Timings:
+    """Time `runs` launches of a kernel on a GPU; raise RuntimeMissingError if no installed runtime does that.
+
+    `inputs` are the name, the PTX element type and the shape of each input array, which is filled at random.
+    """
+    for runtime in _runtimes():
+        if runtime.benchmark is not None:
+            return runtime.benchmark(kernel, inputs, keywords, runs)
+    from pyptx_ir.origins import install_command
+
+    raise RuntimeMissingError(
+        f"{kernel.name}: no installed runtime measures kernels on a GPU", where="", help=install_command("torch")
+    )
 
 
 def compilable_runtime(kernel: str) -> Runtime:

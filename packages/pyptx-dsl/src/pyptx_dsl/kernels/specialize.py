@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from pyptx_dsl.errors import EmptyKernelWarning, ReturnedValueError, SelfTraceEr
 from pyptx_dsl.instructions.parameters import param
 from pyptx_dsl.mistakes.misuse import worded
 from pyptx_dsl.mistakes.returned import last_return
+from pyptx_dsl.shared_memory.tiles import tiles_of
 from pyptx_dsl.tracing.finish import Finished, finish
 from pyptx_dsl.tracing.lineinfo import LineTable
 from pyptx_dsl.tracing.origins import Origins, height, line_sites, lines_inside
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from pyptx_dsl.contract.launch import Dims
     from pyptx_dsl.kernels.declaration import Declaration
     from pyptx_dsl.origin import Site
+    from pyptx_dsl.shared_memory.tiles import SharedTile
     from pyptx_ir.plugins.descriptor_rows import DescriptorKind
 
 
@@ -49,6 +51,7 @@ class Traced:
     outputs: tuple[Output, ...]
     inputs: tuple[Input, ...]
     shared: tuple[SharedVariable, ...]
+    tiles: Mapping[str, SharedTile] = field(default_factory=dict[str, "SharedTile"])
 
 
 def trace_kernel(declaration: Declaration, env: Mapping[str, int], templates: Mapping[str, object]) -> Traced:
@@ -198,6 +201,7 @@ def _assembled(declaration: Declaration, trace: Trace, env: Mapping[str, int]) -
         outputs=outputs_of(declaration, env),
         inputs=inputs_of(declaration, env),
         shared=finished.shared,
+        tiles=tiles_of(trace),
     )
 
 

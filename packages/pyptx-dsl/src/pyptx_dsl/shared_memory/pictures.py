@@ -18,15 +18,20 @@ def draw(tile: SharedTile) -> str:
 
     A number in the picture is the index of a 16-byte chunk in its row; the chunk's column is its position in memory.
     """
-    names = ("MN", "K") if tile.major == "K" else ("K", "MN")
-    swizzle = "no swizzle" if tile.swizzle is None else f"swizzle {tile.swizzle}"
     lines = [
-        f"{tile.dtype} {tile.shape[0]} ({names[0]}) x {tile.shape[1]} ({names[1]}), {swizzle}",
+        describe(tile),
         "  byte " + "".join(f"{place:>5}" for place in range(0, tile.box_row_bytes, _CHUNK)),
     ]
     lines += [f"  row {row} " + "".join(f"{chunk:>4} " for chunk in _row(tile, row)) for row in range(_ROWS)]
-    lines.append(f"  every {_ROWS} rows ({_ROWS * tile.box_row_bytes} bytes) the same; {_extent(tile)}")
+    lines.append(f"  every {_ROWS} rows ({_ROWS * tile.box_row_bytes} bytes) the same; {extent(tile)}")
     return "\n".join(line.rstrip() for line in lines)
+
+
+def describe(tile: SharedTile) -> str:
+    """Return the element type, the shape and the swizzle of a tile: `bf16 128 (MN) x 64 (K), swizzle 128B`."""
+    names = ("MN", "K") if tile.major == "K" else ("K", "MN")
+    swizzle = "no swizzle" if tile.swizzle is None else f"swizzle {tile.swizzle}"
+    return f"{tile.dtype} {tile.shape[0]} ({names[0]}) x {tile.shape[1]} ({names[1]}), {swizzle}"
 
 
 def _row(tile: SharedTile, row: int) -> list[int]:
@@ -38,7 +43,8 @@ def _row(tile: SharedTile, row: int) -> list[int]:
     return [(swizzle.apply(start + chunk * _CHUNK) - start) // _CHUNK for chunk in chunks]
 
 
-def _extent(tile: SharedTile) -> str:
+def extent(tile: SharedTile) -> str:
+    """Return the number and size of a tile's TMA boxes, and the distance between them."""
     width = tile.box_row_bytes
     whole, rest = divmod(tile.shape[1] * tile.dtype.bits, width * 8)
     panels = f"{whole} TMA box{'es' if whole != 1 else ''} of {tile.shape[0]} x {width} bytes"

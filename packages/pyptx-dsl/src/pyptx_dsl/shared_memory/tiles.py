@@ -15,7 +15,7 @@ Format"; "Tensor Swizzle Modes".
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from pyptx_dsl.contract.im2col import Im2col
 from pyptx_dsl.contract.specs import Layout, Tile
@@ -29,9 +29,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyptx_dsl.contract.specs import Dim
+    from pyptx_dsl.tracing.trace import Trace
     from pyptx_dsl.types import PtxType
+    from pyptx_ir.drawing import Drawing
 
-__all__ = ["CHUNK_BYTES", "CORE_ROWS", "STEP_BYTES", "Major", "SharedTile", "widest_swizzle"]
+__all__ = ["CHUNK_BYTES", "CORE_ROWS", "STEP_BYTES", "Major", "SharedTile", "tiles_of", "widest_swizzle"]
 
 CHUNK_BYTES = 16
 """Row width of a core matrix in bytes; a swizzle permutes chunks of this size."""
@@ -257,6 +259,18 @@ class SharedTile(Value):
         panel, inside = divmod(fast_bytes, self.box_row_bytes)
         return panel * self.box_bytes + slow * self.box_row_bytes + inside
 
+    def byte_offset(self, row: int, column: int) -> int:
+        """Return the offset in bytes from the start of a stage to element (row, column), swizzled.
+
+        It is the offset of the byte that contains an element of less than a byte. Raise SpecError for an element
+        outside the tile.
+        """
+        if not (0 <= row < self.shape[0] and 0 <= column < self.shape[1]):
+            raise SpecError(f"element ({row}, {column}) is outside {self!r}")
+        box, inside = divmod(column * self.dtype.bits // 8, self.box_row_bytes)
+        offset = row * self.box_row_bytes + inside
+        return box * self.box_bytes + (SWIZZLES[self.swizzle].apply(offset) if self.swizzle else offset)
+
     # --- pictures and rules -------------------------------------------------------------------------
 
     def picture(self) -> str:
@@ -264,6 +278,18 @@ class SharedTile(Value):
         from pyptx_dsl.shared_memory.pictures import draw
 
         return draw(self)
+
+    def to_svg(self) -> Drawing:
+        """Return a drawing of the tile's chunks in the banks of shared memory, with the wavefronts of its accesses."""
+        from pyptx_dsl.shared_memory.svg import draw_svg
+
+        return draw_svg(self)
+
+    def _repr_html_(self) -> str:
+        """Return the drawing of `to_svg` for notebooks."""
+        from pyptx_ir.drawing import notebook
+
+        return notebook(self.to_svg())
 
     def __repr__(self) -> str:
         """Return the Python call that creates this tile."""
@@ -314,3 +340,8 @@ class SharedTile(Value):
 def widest_swizzle(row_bytes: int) -> str | None:
     """Return the widest swizzle whose width divides `row_bytes`; None if there is none."""
     return next((name for name in ("128B", "64B", "32B") if row_bytes % int(name[:-1]) == 0), None)
+
+
+def tiles_of(trace: Trace) -> dict[str, SharedTile]:
+    """Return the shared tiles that a trace has allocated, by the names of the allocations; `smem.tile` adds to them."""
+    return cast("dict[str, SharedTile]", trace.notes.setdefault(tiles_of, {}))

@@ -24,11 +24,12 @@ DESCRIPTION = (
 
 def stubs(argv: Sequence[str]) -> int:
     """Write type stubs below a folder; return exit code 0, or 2 for a usage error."""
-    return run(_parser(), _stubs, argv)
+    return run(stubs_parser(), _stubs, argv)
 
 
-def _parser() -> CommandParser:
-    parser = CommandParser("stubs", DESCRIPTION)
+def stubs_parser() -> CommandParser:
+    """Return the parser of the options of `pyptx stubs`."""
+    parser = CommandParser("stubs", DESCRIPTION, output=False)
     parser.add_argument("--output", type=Path, default=Path("typings"), metavar="FOLDER", help="default: typings")
     parser.add_argument("--package", metavar="NAME", help="write only the stub that this import package ships")
     return parser

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import os
 import sys
 from typing import TYPE_CHECKING
 
-from pyptx_ir.command_line import CommandParser
+from pyptx_ir.command_line import CommandParser, add_format
 from pyptx_ir.diff.comparison import CONTEXT, compare
-from pyptx_ir.diff.report import text
+from pyptx_ir.diff.report import report_of, text
 from pyptx_ir.errors import PyptxError
+from pyptx_ir.reports import render
 from pyptx_ir.sources.reader import ARCH, INPUTS, read_source
 from pyptx_ir.sources.sizes import run_with_sizes, with_sizes
 from pyptx_ir.syntax.parser import parse
 from pyptx_ir.syntax.source import encode
+from pyptx_ir.terminal import colored
 
 if TYPE_CHECKING:
     import argparse
@@ -32,30 +32,30 @@ def diff(argv: Sequence[str]) -> int:
     Return 0 if they are equal up to renaming and formatting, 1 if they differ, 2 for a usage error or a file that can't
     be read.
     """
-    return run_with_sizes(_parser(), _compared, argv)
+    return run_with_sizes(diff_parser(), _compared, argv)
 
 
 def _compared(options: argparse.Namespace, sizes: Sizes) -> int:
     names = with_sizes(options.before, sizes), with_sizes(options.after, sizes)
     comparison = compare(*_read_both(*names, options.arch), debug=options.debug, context=options.context)
-    if options.json:
-        report = {"before": names[0], "after": names[1], **comparison.as_json(renamings=options.renames)}
-        sys.stdout.write(json.dumps(report, indent=2) + "\n")
+    if options.format != "text":
+        sys.stdout.write(render(report_of(comparison, names, renamings=options.renames), options.format))
     elif not options.quiet:
-        shown = text(comparison, names, colour=_colour(options.color), renamings=options.renames)
+        shown = text(comparison, names, colors=_colors(options.color), renamings=options.renames)
         sys.stdout.flush()
         sys.stdout.buffer.write(encode(shown))
     return SAME if comparison.same else DIFFERENT
 
 
-def _parser() -> CommandParser:
+def diff_parser() -> CommandParser:
+    """Return the parser of the options of `pyptx diff`."""
     parser = CommandParser(
         "diff", "Compare two PTX files beyond names and formatting. Exit status 0: same, 1: different, 2: error."
     )
     parser.add_argument("before", metavar="A", help=INPUTS)
     parser.add_argument("after", metavar="B", help="second input, like A")
     parser.add_argument("--arch", metavar="sm_XY", help=ARCH)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add_format(parser)
     parser.add_argument("--renames", action="store_true", help="list the names that differ in B")
     parser.add_argument("--debug", action="store_true", help="compare .loc, .file and debugging sections too")
     parser.add_argument(
@@ -84,7 +84,5 @@ def _read(name: str, arch: str | None) -> Module:
     return parse(source.load(), source.name)
 
 
-def _colour(choice: str) -> bool:
-    if choice == "auto":
-        return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    return choice == "always"
+def _colors(choice: str) -> bool:
+    return colored(sys.stdout) if choice == "auto" else choice == "always"

@@ -1,8 +1,11 @@
-"""Text of a comparison, in the style of `git diff`."""
+"""Reports of a comparison: text in the style of `git diff`, and problems for other tools."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
+
+from pyptx_ir.reports import Position, Problem, Report
+from pyptx_ir.terminal import painted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -10,11 +13,11 @@ if TYPE_CHECKING:
     from pyptx_ir.diff.result import Change, Comparison, FunctionDifference, StatementLine
 
 _MARKS: Final = {"same": " ", "removed": "-", "added": "+"}
-_COLOURS: Final = {"-": "31", "+": "32", "@": "36", "!": "33", "*": "1"}  # ANSI colors, as in `git diff`
+_STYLES: Final = {"-": "removed", "+": "added", "@": "name", "!": "reason", "*": "heading"}  # colors of `git diff`
 _WIDEST: Final = 120  # maximum number of characters of a statement in a report; an initializer can have megabytes
 
 
-def text(comparison: Comparison, names: tuple[str, str], *, colour: bool = False, renamings: bool = False) -> str:
+def text(comparison: Comparison, names: tuple[str, str], *, colors: bool = False, renamings: bool = False) -> str:
     """Return the report on two compared files; empty if they do not differ."""
     lines: list[tuple[str, str]] = []
     if comparison.parts:
@@ -26,11 +29,24 @@ def text(comparison: Comparison, names: tuple[str, str], *, colour: bool = False
         for one in comparison.renamings:
             where = f" in {one.function}" if one.function else ""
             lines.append((" ", f"{one.kind} {one.before} → {one.after}{where}"))
-    return "".join(f"{_painted(line, _COLOURS.get(mark, '')) if colour else line}\n" for mark, line in lines)
+    return "".join(f"{painted(line, _STYLES[mark]) if colors and mark in _STYLES else line}\n" for mark, line in lines)
 
 
-def _painted(line: str, colour: str) -> str:
-    return f"\x1b[{colour}m{line}\x1b[m" if colour else line
+def report_of(comparison: Comparison, names: tuple[str, str], *, renamings: bool = False) -> Report:
+    """Return a report with an error per changed statement, at its line in the second file if it is in both.
+
+    `details` is the object of `Comparison.as_json`.
+    """
+    problems = tuple(_problem(change, names) for change in comparison.changes())
+    return Report("pyptx diff", names, problems, details=comparison.as_json(renamings=renamings))
+
+
+def _problem(change: Change, names: tuple[str, str]) -> Problem:
+    both = zip(names, (change.before, change.after), (change.after, change.before), strict=True)
+    shown = [(Position(name, line.line), _shown(line, other)) for name, line, other in both if line is not None]
+    positions = tuple(position for position, _ in reversed(shown))
+    message = f"{change.kind}: {' → '.join(text for _, text in shown)}"
+    return Problem(positions[0].file, change.kind, "error", message, positions, change.reasons)
 
 
 def _part(part: FunctionDifference) -> Iterator[tuple[str, str]]:

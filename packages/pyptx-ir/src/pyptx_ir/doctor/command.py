@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
-from pyptx_ir.command_line import ERRORS, SUCCESS, CommandParser, run
+from pyptx_ir.command_line import ERRORS, SUCCESS, CommandParser, add_format, run
 from pyptx_ir.doctor.devices import devices
 from pyptx_ir.doctor.installation import distributions, frameworks, plugins, python
 from pyptx_ir.doctor.tools import cubin_cache, tools
 from pyptx_ir.errors import PyptxError
 from pyptx_ir.plugins.rows import Diagnosis, DoctorCheck
+from pyptx_ir.reports import Problem, Report, render
+from pyptx_ir.terminal import styled, table
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
+
+    from pyptx_ir.reports import Severity
 
 STATES: Final = ("ok", "missing", "warning", "broken")
 _OWN: Final = (
@@ -28,29 +31,29 @@ _OWN: Final = (
     DoctorCheck("devices", devices),
     DoctorCheck("frameworks", frameworks),
 )
-_WIDTH: Final = 16
+_SEVERITIES: Final[dict[str, Severity]] = {"missing": "note", "warning": "warning", "broken": "error"}
+_STYLES: Final = {"ok": "added"} | _SEVERITIES
 
 
 def doctor(argv: Sequence[str]) -> int:
     """Print the results of all checks; return 1 if an installed component is broken, else 0."""
-    return run(_parser(), _diagnosed, argv)
+    return run(doctor_parser(), _diagnosed, argv)
 
 
 def _diagnosed(options: argparse.Namespace) -> int:
     found = diagnose()
-    sys.stdout.write(_as_json(found) if options.json else _as_text(found))
+    sys.stdout.write(_as_text(found) if options.format == "text" else render(report_of(found), options.format))
     return ERRORS if any(one.state == "broken" for one in found) else SUCCESS
 
 
-def _parser() -> CommandParser:
+def doctor_parser() -> CommandParser:
+    """Return the parser of the options of `pyptx doctor`."""
     parser = CommandParser(
         "doctor",
         "Check the installation, tools and devices of this machine, and print help for each problem. "
         "Exits with 1 if an installed component is broken; a missing component is not an error.",
     )
-    parser.add_argument(
-        "--json", action="store_true", help="print a JSON list of results instead of one line per result"
-    )
+    add_format(parser)
     return parser
 
 
@@ -80,16 +83,25 @@ def _run(check: DoctorCheck) -> Sequence[Diagnosis]:
 
 
 def _as_text(found: Sequence[Diagnosis]) -> str:
-    lines = list[str]()
+    rows = list[tuple[str, str, str]]()
     for one in found:
         first, *others = one.found.splitlines() or [""]
-        lines.append(f"{one.state:<8} {one.subject:<{_WIDTH}} {first}".rstrip())
-        help = [f"help: {one.help}"] if one.help else []
-        lines += [f"{'':<8} {'':<{_WIDTH}} {other}".rstrip() for other in (*others, *help)]
+        rows.append((styled(one.state, _STYLES[one.state], sys.stdout), one.subject, first))
+        help = [f"{styled('help:', 'help', sys.stdout)} {one.help}"] if one.help else []
+        rows += [("", "", line) for line in (*others, *help)]
     counts = [(state, sum(one.state == state for one in found)) for state in STATES]
-    lines.append(", ".join(f"{count} {state}" for state, count in counts if count))
-    return "\n".join(lines) + "\n"
+    return table(rows) + ", ".join(f"{count} {state}" for state, count in counts if count) + "\n"
 
 
-def _as_json(found: Sequence[Diagnosis]) -> str:
-    return json.dumps([asdict(one) for one in found], indent=2) + "\n"
+def report_of(found: Sequence[Diagnosis]) -> Report:
+    """Return the results as a report: a broken component is an error, a missing one a note.
+
+    `details["results"]` are all results, as objects with `subject`, `state`, `found` and `help`.
+    """
+    problems = tuple(
+        Problem(one.subject, one.state, _SEVERITIES[one.state], one.found, help=one.help or "")
+        for one in found
+        if one.state in _SEVERITIES
+    )
+    subjects = tuple(dict.fromkeys(one.subject for one in found))
+    return Report("pyptx doctor", subjects, problems, details={"results": [asdict(one) for one in found]})

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, TypeVar
+
+if TYPE_CHECKING:
+    from pyptx_ir.drawing import Drawing
 
 
 class Number(Protocol):
@@ -131,6 +134,18 @@ class Fragment:
         from pyptx_ir.fragments.drawing import draw
 
         return draw(self)
+
+    def to_svg(self) -> Drawing:
+        """Return a drawing of the lane and register of each element; of a large matrix, of its first elements."""
+        from pyptx_ir.fragments.svg import draw_svg
+
+        return draw_svg(self)
+
+    def _repr_html_(self) -> str:
+        """Return the drawing of `to_svg` for notebooks."""
+        from pyptx_ir.drawing import notebook
+
+        return notebook(self.to_svg())
 
 
 def _sum(lane: N, weights: tuple[int, ...], start: int) -> N:

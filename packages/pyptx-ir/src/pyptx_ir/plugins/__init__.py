@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pyptx_ir.plugins.commands import command
 from pyptx_ir.plugins.errors import MissingPluginError, PluginError
 from pyptx_ir.plugins.marker import hookimpl
 from pyptx_ir.plugins.rows import Command, Diagnosis, DoctorCheck, LaunchAttribute, Runtime, SugarRule
@@ -20,6 +21,7 @@ __all__ = [
     "Runtime",
     "Semantics",
     "SugarRule",
+    "command",
     "find_target",
     "hookimpl",
 ]

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from pyptx_ir.values import Value, value
 
 if TYPE_CHECKING:
+    from argparse import ArgumentParser
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from typing_extensions import TypeVar  # `typing.TypeVar` has no defaults before Python 3.13
 
     from pyptx_ir.fragments.layout import Fragment
+    from pyptx_ir.plugins.timings import Timings
     from pyptx_ir.syntax.nodes import Module
 
     ArrayT_co = TypeVar("ArrayT_co", covariant=True, default=object)
@@ -284,7 +286,8 @@ class Runtime(Value):
     arguments, including numbers.
 
     `capability()`, if the runtime launches on GPUs, returns the compute capability of the first one, for `arch="auto"`.
-    It raises a RuntimeError with the reason if there is none.
+    It raises a RuntimeError with the reason if there is none. `benchmark(kernel, inputs, kwargs, runs)` times `runs`
+    launches on random arrays; `inputs` are the name, PTX element type and shape of each.
     """
 
     name: str
@@ -296,6 +299,7 @@ class Runtime(Value):
     operator: Callable[[Launchable], Callable[..., object]] | None = None
     launcher: Callable[[Launchable, Callable[..., object]], Callable[..., object]] | None = None
     capability: Callable[[], tuple[int, int]] | None = None
+    benchmark: Callable[..., Timings] | None = None
 
 
 @value
@@ -341,11 +345,16 @@ class SimulatorExtension(Value):
 
 @value
 class Command(Value):
-    """A subcommand of `pyptx`: `main(argv)` gets the arguments after the name and returns the exit status."""
+    """A subcommand of `pyptx`: `main(argv)` gets the arguments after the name and returns the exit status.
+
+    `parser()` returns the parser of its options, for completion in a shell. `pyptx_ir.plugins.command` returns a row
+    whose module is imported when the command is used.
+    """
 
     name: str
     summary: str
     main: Callable[[Sequence[str]], int]
+    parser: Callable[[], ArgumentParser] | None = None
 
 
 @value

@@ -7,6 +7,6 @@ Findings of the simulator and diagnostics of `pyptx check` become `Problem`s; th
 from __future__ import annotations
 
 from pyptx_ir.reports.formats import FORMATS, render
-from pyptx_ir.reports.report import Position, Problem, Report, Unreadable, united
+from pyptx_ir.reports.report import Position, Problem, Report, Severity, Unreadable, united
 
-__all__ = ["FORMATS", "Position", "Problem", "Report", "Unreadable", "render", "united"]
+__all__ = ["FORMATS", "Position", "Problem", "Report", "Severity", "Unreadable", "render", "united"]

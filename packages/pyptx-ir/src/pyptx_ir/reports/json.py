@@ -24,6 +24,7 @@ def as_line(report: Report) -> str:
 
 def as_object(report: Report) -> dict[str, object]:
     """Return a report as the value of its JSON object, with a fixed order of keys."""
+    details = {} if report.details is None else {"details": dict(report.details)}
     return {
         "version": VERSION,
         "tool": report.tool,
@@ -31,6 +32,7 @@ def as_object(report: Report) -> dict[str, object]:
         "problems": [_problem(each) for each in report.problems],
         "unreadable": [{"input": each.input, "message": each.message} for each in report.unreadable],
         "counts": report.counts,
+        **details,
     }
 
 

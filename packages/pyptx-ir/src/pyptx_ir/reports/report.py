@@ -83,7 +83,8 @@ class Unreadable:
 class Report:
     """What a command, such as `pyptx check`, has found in its inputs, which include the ones without problems.
 
-    `rules` maps rules to one-line explanations; it may contain rules without problems.
+    `rules` maps rules to one-line explanations; it may contain rules without problems. `details` is what only this
+    command reports, as a JSON object; the formats other than JSON leave it out.
     """
 
     tool: str
@@ -91,6 +92,7 @@ class Report:
     problems: tuple[Problem, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
     rules: Mapping[str, str] | None = None
+    details: Mapping[str, object] | None = None
 
     @property
     def counts(self) -> dict[str, int]:

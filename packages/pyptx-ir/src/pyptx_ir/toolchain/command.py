@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Final
 from pyptx_ir.command_line import SUCCESS, CommandParser, run
 from pyptx_ir.errors import PyptxError
 from pyptx_ir.isa.modules.counting import counted
+from pyptx_ir.terminal import table
 from pyptx_ir.toolchain.cache import CubinCache
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
 _UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _SIZE: Final = re.compile(r"([0-9]+)([KMG]?)")
@@ -23,6 +24,11 @@ _SHOWN: Final = 20  # number of cubins that `ls` lists without `--all`
 
 def cache(argv: Sequence[str]) -> int:
     """List or remove cached cubins."""
+    return run(cache_parser(), _ran, argv)
+
+
+def cache_parser() -> CommandParser:
+    """Return the parser of the options of `pyptx cache`."""
     parser = CommandParser(
         "cache",
         "List the cubins that ptxas has compiled before (ls), or remove the least recently used ones (prune). The "
@@ -31,7 +37,7 @@ def cache(argv: Sequence[str]) -> int:
     parser.add_argument("action", choices=("ls", "prune"), help="ls: list cubins by last use; prune: remove cubins")
     parser.add_argument("--all", action="store_true", help=f"list all cubins, not only the last {_SHOWN}")
     parser.add_argument("--size", default="0", metavar="SIZE", help="size that prune keeps, such as 500M (default: 0)")
-    return run(parser, _ran, argv)
+    return parser
 
 
 def _ran(options: argparse.Namespace) -> int:
@@ -40,7 +46,7 @@ def _ran(options: argparse.Namespace) -> int:
         removed = cubins.prune(_bytes(options.size))
         sys.stdout.write(f"removed {removed / 1e6:.1f} MB; {_total(cubins)}\n")
     else:
-        sys.stdout.writelines(f"{line}\n" for line in _listed(cubins, None if options.all else _SHOWN))
+        sys.stdout.write(_listed(cubins, None if options.all else _SHOWN))
     return SUCCESS
 
 
@@ -51,14 +57,17 @@ def _bytes(text: str) -> int:
     return int(match[1]) * _UNITS[match[2]]
 
 
-def _listed(cubins: CubinCache, most: int | None) -> Iterator[str]:
-    """Yield a line per cubin, the last used first, and the total."""
+def _listed(cubins: CubinCache, most: int | None) -> str:
+    """Return a line per cubin, the last used first, and the total."""
     entries = sorted(cubins.entries(), key=lambda entry: entry[2], reverse=True)
-    for path, size, used in entries[:most]:
-        yield f"{time.strftime('%Y-%m-%d %H:%M', time.localtime(used))}  {size / 1e3:9.1f} KB  {path.name}"
-    if most is not None and len(entries) > most:
-        yield f"and {len(entries) - most} more; --all lists them"
-    yield _total(cubins)
+    rows = [(_minute(used), f"{size / 1e3:.1f} KB", path.name) for path, size, used in entries[:most]]
+    left = 0 if most is None else max(0, len(entries) - most)
+    more = f"and {left} more; --all lists them\n" if left else ""
+    return f"{table(rows, right=[1])}{more}{_total(cubins)}\n"
+
+
+def _minute(used: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(used))
 
 
 def _total(cubins: CubinCache) -> str:

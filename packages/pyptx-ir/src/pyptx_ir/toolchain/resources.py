@@ -49,6 +49,13 @@ class Resources:
         """Return the sum of the bytes of spill loads and spill stores."""
         return self.spill_stores + self.spill_loads
 
+    def _repr_html_(self) -> str:
+        """Return a table of the figures and the target's limits for notebooks."""
+        from pyptx_ir.drawing import notebook
+        from pyptx_ir.toolchain.resource_table import resource_table
+
+        return notebook(resource_table(self))
+
 
 def parse_resources(log: str) -> Mapping[str, Resources]:
     """Return the resource usage of every entry in the output of `ptxas -v`, by name."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 # log2 of the largest ratio of the speeds of two overlapping grids in a random schedule; the faster grid may complete
 # before the slower one starts.
 _PACES: Final = 8
+
+# Scheduler steps between two reports of progress.
+_REPORTED: Final = 8
 
 
 class Grids:
@@ -131,14 +134,15 @@ class Grids:
         self._seen = changes
 
 
-def run_in_order(machines: Sequence[Machine], seed: int) -> bool:
+def run_in_order(machines: Sequence[Machine], seed: int, report: Callable[[], None] = lambda: None) -> bool:
     """Run grids in stream order; dependent grids may overlap prerequisite grids. Return False after a deadlock report.
 
     Overlapping grids alternate after each scheduler step with seed 0, at random with any other seed. With
-    `delay_async`, a prerequisite grid runs only when its dependent grids cannot continue.
+    `delay_async`, a prerequisite grid runs only when its dependent grids cannot continue. `report` is called
+    regularly.
     """
     with np.errstate(all="ignore"):
-        if not _Stream(machines, seed).run():
+        if not _Stream(machines, seed).run(report):
             return False
     for machine in machines:
         machine.observers.run_ended()
@@ -156,8 +160,8 @@ class _Stream:
         if self._random is not None and len(machines) > 1:
             self._paces = np.exp2(_PACES * self._random.random(len(machines)))
 
-    def run(self) -> bool:
-        """Run all grids; return False if one has stopped because of a deadlock."""
+    def run(self, report: Callable[[], None]) -> bool:
+        """Run all grids, with regular calls of `report`; return False if one has stopped because of a deadlock."""
         started = turn = 0
         while started < len(self._machines) or self._running:
             following = self._machines[started] if started < len(self._machines) else None
@@ -167,6 +171,8 @@ class _Stream:
             if not self._advance(self._pick(list(self._running), turn)):
                 return False
             turn += 1
+            if turn % _REPORTED == 0:
+                report()
         return True
 
     def _pick(self, able: list[int], turn: int) -> int:

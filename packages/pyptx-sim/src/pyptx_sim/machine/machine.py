@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from pyptx_ir.errors import PyptxError
 from pyptx_sim.errors import SimulationError, StepLimitExceeded
 from pyptx_sim.machine.asynchrony.engine import Engine
@@ -27,8 +29,6 @@ from pyptx_sim.program.layout import aligned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    import numpy as np
 
     from pyptx_ir.plugins.rows import SharedVariable
     from pyptx_sim.findings import FindingLog
@@ -115,6 +115,18 @@ class Machine:
     def wave_warps(self) -> int:
         """Maximum number of warps that run together."""
         return self.ctas_per_wave * self.launch.warps_per_cta
+
+    @property
+    def finished_ctas(self) -> int:
+        """Number of CTAs that have exited, or whose launch was canceled."""
+        launch, wave = self.launch, self._latest
+        running = 0 if wave is None else int(np.count_nonzero(wave.running_ctas))
+        return launch.ctas - len(self.backlog) * launch.cluster_size - running
+
+    @property
+    def steps_of_wave(self) -> int:
+        """Number of basic blocks that the current wave has executed."""
+        return 0 if self._latest is None else self._latest.steps
 
     @property
     def geometry(self) -> Geometry:

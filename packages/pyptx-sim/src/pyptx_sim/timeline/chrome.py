@@ -28,7 +28,7 @@ def chrome_trace(timeline: Timeline, places: SourceLines) -> str:
         "spans dropped": timeline.dropped,
         "error": timeline.error,
     }
-    return f'{{"displayTimeUnit":"ms","otherData":{json.dumps(other)},"traceEvents":[\n{lines}\n]}}\n'
+    return f'{{"displayTimeUnit":"ms","otherData":{json.dumps(other)},"traceEvents":[\n{lines}\n]}}'
 
 
 class _Events:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from html import escape
 from typing import TYPE_CHECKING, Final
+
+from pyptx_ir.drawing import Markup, element, label, number, svg
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,19 +21,20 @@ _LETTER = 5.6
 _GRID = 70  # minimum distance in pixels between two labels of the time axis
 _THINNEST = 0.5  # a span narrower than this is drawn together with the preceding span
 
-_NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
+# In a page with several drawings, `.pyptx` of a later one must not override `.pyptx.timeline`.
 _STYLE: Final = """\
-svg{--paper:#fff;--ink:#1f2933;--faint:#d9dee4;--run:#8fb8de;--wait:#f3dfb3;--async:#a5d3ae;--never:#e9897e;--arrow:#7a5ea8;
-background:var(--paper);font:10px ui-sans-serif,system-ui,sans-serif}
-@media (prefers-color-scheme:dark){svg{--paper:#16191d;--ink:#e4e7eb;--faint:#363c44;--run:#2f5f8f;--wait:#6b5620;
---async:#2c6b3c;--never:#a33b30;--arrow:#b79ce0}}
-text{fill:var(--ink)}.paper{fill:var(--paper)}.title{font-size:13px;font-weight:600}.cta{font-weight:600}
-.axis{text-anchor:middle;opacity:.7}.grid{stroke:var(--faint)}.row{text-anchor:end}
-.run{fill:var(--run)}.wait{fill:var(--wait)}.async{fill:var(--async)}.never{fill:var(--never)}
-rect{shape-rendering:crispEdges}.edge{stroke:var(--paper);stroke-width:.6}
-.phase,.barrier{stroke:var(--ink);stroke-width:1.2}.barrier{stroke-dasharray:2 1}.finding{fill:#d61f1f}
-path.arrow{fill:none;stroke:var(--arrow);stroke-width:.9;opacity:.75}
+.pyptx.timeline{--run:#8fb8de;--wait:#f3dfb3;--async:#a5d3ae;--never:#e9897e;--arrow:#7a5ea8;
+font:10px ui-sans-serif,system-ui,sans-serif}
+@media (prefers-color-scheme:dark){
+.pyptx.timeline{--run:#2f5f8f;--wait:#6b5620;--async:#2c6b3c;--never:#a33b30;--arrow:#b79ce0}}
+.timeline .title{font-size:13px}.timeline .cta{font-weight:600}
+.timeline .axis{text-anchor:middle;opacity:.7}.timeline .grid{stroke:var(--faint)}.timeline .row{text-anchor:end}
+.timeline .run{fill:var(--run)}.timeline .wait{fill:var(--wait)}.timeline .async{fill:var(--async)}
+.timeline .never{fill:var(--never)}.timeline rect{shape-rendering:crispEdges}
+.timeline .edge{stroke:var(--paper);stroke-width:.6}
+.timeline .phase,.timeline .barrier{stroke:var(--ink);stroke-width:1.2}.timeline .barrier{stroke-dasharray:2 1}
+.timeline .finding{fill:var(--alarm)}
+.timeline path.arrow{fill:none;stroke:var(--arrow);stroke-width:.9;opacity:.75}
 """
 _LEGEND: Final = (
     ("run", "warp executes (name: label or line)"),
@@ -43,18 +44,9 @@ _LEGEND: Final = (
 )
 
 
-def drawing(timeline: Timeline, places: SourceLines) -> str:
-    """Return the text of the SVG file, identical for identical timelines. A span's details are in its tooltip."""
-    return "\n".join(_Sheet(timeline, places).lines()) + "\n"
-
-
-def _clean(text: str) -> str:
-    """Return text escaped for XML; characters that XML forbids become `?`."""
-    return escape(_NOT_XML.sub("?", text))
-
-
-def _number(value: float) -> str:
-    return f"{value:.1f}".removesuffix(".0")
+def drawing(timeline: Timeline, places: SourceLines) -> Markup:
+    """Return the SVG, identical for identical timelines. A span's details are in its tooltip."""
+    return _Sheet(timeline, places).drawing()
 
 
 def _shortened(name: str, letters: int) -> str:
@@ -88,25 +80,22 @@ class _Sheet:
             y += bar + _ROW - _BAR
         self._foot = y
 
-    def lines(self) -> Iterator[str]:
-        """Yield the lines of the SVG file."""
-        width, height = _number(_GUTTER + self._span + _MARGIN), _number(self._foot + _BOTTOM)
-        size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
-        yield f'<svg xmlns="http://www.w3.org/2000/svg" {size}>'
-        yield f"<style>{_STYLE}</style>"
-        yield (
-            '<defs><marker id="head" viewBox="0 0 6 6" refX="5" refY="3" markerWidth="5" markerHeight="5" '
-            'orient="auto"><path d="M0,0L6,3L0,6z" fill="var(--arrow)"/></marker></defs>'
-        )
-        yield f'<rect class="paper" width="{width}" height="{height}"/>'
-        yield f'<text class="title" x="{_MARGIN}" y="20">{_clean(self._headline())}</text>'
-        yield from self._axis()
-        yield from self._names()
-        yield from self._spans()
-        yield from self._arrows()
-        yield from map(self._mark, self._timeline.marks)
-        yield from self._legend()
-        yield "</svg>"
+    def drawing(self) -> Markup:
+        """Return the SVG, an element per line."""
+        head = element("path", d="M0,0L6,3L0,6z", fill="var(--arrow)")
+        box = {"viewBox": "0 0 6 6", "refX": 5, "refY": 3, "markerWidth": 5, "markerHeight": 5}
+        parts = [
+            element("defs", element("marker", head, id="head", orient="auto", **box)),
+            label(_MARGIN, 20, self._headline(), class_="title"),
+            *self._axis(),
+            *self._names(),
+            *self._spans(),
+            *self._arrows(),
+            *self._marks(),
+            *self._legend(),
+        ]
+        lines = (Markup(f"\n{part}") for part in parts)
+        return svg(_GUTTER + self._span + _MARGIN, self._foot + _BOTTOM, *lines, kind="timeline", style=_STYLE)
 
     def _headline(self) -> str:
         error = f" — {self._timeline.error.splitlines()[0]}" if self._timeline.error else ""
@@ -115,7 +104,7 @@ class _Sheet:
     def _x(self, tick: float) -> float:
         return _GUTTER + tick * self._span / self._stop
 
-    def _axis(self) -> Iterator[str]:
+    def _axis(self) -> Iterator[Markup]:
         step = next(
             size
             for power in range(12)
@@ -123,39 +112,38 @@ class _Sheet:
             if size * self._span / self._stop >= _GRID
         )
         for tick in range(0, self._stop + 1, step):
-            x = _number(self._x(tick))
-            yield f'<line class="grid" x1="{x}" x2="{x}" y1="{_TOP - 6}" y2="{_number(self._foot)}"/>'
-            yield f'<text class="axis" x="{x}" y="{_TOP - 10}">{tick}</text>'
+            x = self._x(tick)
+            yield _line(x, _TOP - 6, self._foot, "grid")
+            yield label(x, _TOP - 10, str(tick), class_="axis")
 
-    def _names(self) -> Iterator[str]:
+    def _names(self) -> Iterator[Markup]:
         for cta, y in self._heads.items():
             name = self._timeline.ctas.get(cta, f"CTA {cta}")
-            yield f'<text class="cta" x="{_MARGIN}" y="{_number(y + 13)}">{_clean(name)}</text>'
+            yield label(_MARGIN, y + 13, name, class_="cta")
         for track, (y, bar) in self._rows.items():
             name = track.name
             if bar == _THIN:
                 name = "" if track.part else f"{track.engine}, {self._at_once[track.cta, track.engine]} at once"
-            yield f'<text class="row" x="{_GUTTER - 8}" y="{_number(y + 11)}">{_clean(name)}</text>'
+            yield label(_GUTTER - 8, y + 11, name, class_="row")
 
-    def _spans(self) -> Iterator[str]:
+    def _spans(self) -> Iterator[Markup]:
         drawn: dict[Track, float] = {}
         for span in sorted(self._timeline.spans, key=lambda span: span.start):
             left, right = self._x(span.start), self._x(span.end)
             if right - drawn.get(span.track, 0.0) < _THINNEST:
                 continue
             drawn[span.track] = right
-            yield from self._bar(span, left, right - left)
+            yield self._bar(span, left, right - left)
 
-    def _bar(self, span: Span, x: float, width: float) -> Iterator[str]:
+    def _bar(self, span: Span, x: float, width: float) -> Markup:
         y, bar = self._rows[span.track]
         kind = span.kind if span.ended else "never"
         edge = " edge" if width > 2 else ""
-        yield (
-            f'<g><title>{_clean(self._tooltip(span))}</title><rect class="{kind}{edge}" x="{_number(x)}" '
-            f'y="{_number(y)}" width="{_number(max(width, _THINNEST))}" height="{bar}"/>'
-        )
+        size = {"x": number(x), "y": number(y), "width": number(max(width, _THINNEST)), "height": bar}
         shown = _shortened(span.name, int((width - 4) / _LETTER)) if bar == _BAR else ""
-        yield (f'<text x="{_number(x + 2)}" y="{_number(y + 11)}">{_clean(shown)}</text>' if shown else "") + "</g>"
+        named = [label(x + 2, y + 11, shown)] if shown else []
+        tip = element("title", self._tooltip(span))
+        return element("g", tip, element("rect", class_=f"{kind}{edge}", **size), *named)
 
     def _tooltip(self, span: Span) -> str:
         lines = [span.name, f"ticks {span.start} to {span.end}" + ("" if span.ended else ", never completes")]
@@ -165,13 +153,14 @@ class _Sheet:
         lines.append(f"PTX line {source['ptx line']}: {source['ptx']}")
         return "\n".join(lines + [f"{self._places.title(span.pc)} in {frames[0].function}" for _ in frames[:1]])
 
-    def _arrows(self) -> Iterator[str]:
+    def _arrows(self) -> Iterator[Markup]:
         drawn: set[str] = set()
         for arrow in self._timeline.arrows:
             path = self._path(arrow)
             if path is not None and path not in drawn:
                 drawn.add(path)
-                yield f'<path class="arrow" d="{path}" marker-end="url(#head)"><title>{arrow.name}</title></path>'
+                tip = element("title", arrow.name)
+                yield element("path", tip, class_="arrow", d=path, marker_end="url(#head)")
 
     def _path(self, arrow: Arrow) -> str | None:
         """Return the SVG curve of an arrow; None if either track is not drawn."""
@@ -180,7 +169,7 @@ class _Sheet:
         (x, y), (to_x, to_y) = self._place(arrow.start), self._place(arrow.end)
         bend = max(abs(to_x - x) / 2, 4)
         points = (x, y), (x + bend, y), (to_x - bend, to_y), (to_x, to_y)
-        start, *others = (f"{_number(px)},{_number(py)}" for px, py in points)
+        start, *others = (f"{number(px)},{number(py)}" for px, py in points)
         return f"M{start}C{' '.join(others)}"
 
     def _place(self, point: Point) -> tuple[float, float]:
@@ -188,20 +177,26 @@ class _Sheet:
         y, bar = self._rows[point.track]
         return self._x(point.tick + 0.5), y + bar / 2
 
-    def _mark(self, mark: Mark) -> str:
-        if mark.at.track not in self._rows:
-            return ""
-        x, y = self._place(mark.at)
-        title = f"<title>{_clean(mark.name)}\ntick {mark.at.tick}</title>"
-        if mark.kind == "finding":
-            shape = f"M{_number(x - 5)},{_number(y - _BAR / 2 - 3)}h10L{_number(x)},{_number(y)}z"
-            return f'<path class="finding" d="{shape}">{title}</path>'
-        low, high, at = _number(y - _BAR / 2), _number(y + _BAR / 2), _number(x)
-        return f'<line class="{mark.kind}" x1="{at}" x2="{at}" y1="{low}" y2="{high}">{title}</line>'
+    def _marks(self) -> Iterator[Markup]:
+        yield from (self._mark(mark) for mark in self._timeline.marks if mark.at.track in self._rows)
 
-    def _legend(self) -> Iterator[str]:
+    def _mark(self, mark: Mark) -> Markup:
+        x, y = self._place(mark.at)
+        tip = element("title", f"{mark.name}\ntick {mark.at.tick}")
+        if mark.kind == "finding":
+            shape = f"M{number(x - 5)},{number(y - _BAR / 2 - 3)}h10L{number(x)},{number(y)}z"
+            return element("path", tip, class_="finding", d=shape)
+        return _line(x, y - _BAR / 2, y + _BAR / 2, mark.kind, tip)
+
+    def _legend(self) -> Iterator[Markup]:
         x, y = float(_GUTTER), self._foot + 12
         for kind, meaning in _LEGEND:
-            yield f'<rect class="{kind}" x="{_number(x)}" y="{_number(y)}" width="12" height="12"/>'
-            yield f'<text x="{_number(x + 17)}" y="{_number(y + 10)}">{meaning}</text>'
+            yield element("rect", class_=kind, x=number(x), y=number(y), width=12, height=12)
+            yield label(x + 17, y + 10, meaning)
             x += 17 + _LETTER * len(meaning) + 14
+
+
+def _line(x: float, top: float, bottom: float, kind: str, *tip: Markup) -> Markup:
+    """Return a vertical line."""
+    ends = {"x1": number(x), "x2": number(x), "y1": number(top), "y2": number(bottom)}
+    return element("line", *tip, class_=kind, **ends)

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from pyptx_ir.drawing import Markup
 from pyptx_sim.errors import LaunchError
 from pyptx_sim.timeline.chrome import chrome_trace
 from pyptx_sim.timeline.drawing import drawing
@@ -34,7 +35,10 @@ _FORMATS: Final = {".json": _Format(chrome_trace, 8), ".svg": _Format(drawing, 1
 
 
 class Recording:
-    """Recording of a timeline, which is written to a file even if the run fails."""
+    """Recording of a timeline, which is written to a file even if the run fails.
+
+    `drawing` is the written drawing; None before the end of the run, and for other formats.
+    """
 
     def __init__(self, path: str | os.PathLike[str], ctas: int | None, machine: Machine) -> None:
         """Record the first `ctas` CTAs of `machine`, rounded up to whole clusters; the suffix of `path` is the format.
@@ -52,6 +56,7 @@ class Recording:
         if ctas is not None and ctas < 1:
             raise LaunchError(f"trace_blocks must be positive, got {ctas}", help="pass the number of CTAs to record")
         self._write = form.write
+        self.drawing: Markup | None = None
         self._places = SourceLines(machine.program, machine.log.origins)
         self._recorder = self._attached(machine, form.ctas if ctas is None else ctas)
 
@@ -68,4 +73,6 @@ class Recording:
     def write(self, error: str | None = None) -> None:
         """Write the recorded timeline to the file; `error` is the error that ended the run, if any."""
         timeline = self._recorder.finish(error)
-        self._path.write_text(self._write(timeline, self._places), encoding="utf-8")
+        text = self._write(timeline, self._places)
+        self.drawing = text if isinstance(text, Markup) else None
+        self._path.write_text(f"{text}\n", encoding="utf-8")

@@ -17,24 +17,25 @@ from pyptx_ir.isa.modules.files import FileReport, all_reports_on, reports_on
 from pyptx_ir.isa.modules.portability import needs, portability, table
 from pyptx_ir.plugins.targets import find_target
 from pyptx_ir.processes import in_processes, jobs
-from pyptx_ir.reports import FORMATS, render, united
+from pyptx_ir.reports import FORMATS, Report, Unreadable, render, united
 from pyptx_ir.reports.json import as_line
 from pyptx_ir.sources.reader import ARCH, INPUTS, expanded, read_sources
 from pyptx_ir.sources.sizes import run_with_sizes, with_sizes
 from pyptx_ir.syntax.parser import parse_recovering
 from pyptx_ir.syntax.source import Source
+from pyptx_ir.terminal import write
+from pyptx_ir.terminal.progress import show_progress
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Generator, Iterator, Sequence
 
-    from pyptx_ir.reports import Report
     from pyptx_ir.sources.sizes import Sizes
 
 
 def check(argv: Sequence[str]) -> int:
     """Check PTX files. Return 0 without errors, 1 with errors, 2 for a usage error or a file that can't be read."""
-    return run_with_sizes(_parser(), _checked, argv)
+    return run_with_sizes(check_parser(), _checked, argv)
 
 
 def _checked(options: argparse.Namespace, sizes: Sizes) -> int:
@@ -45,11 +46,11 @@ def _checked(options: argparse.Namespace, sizes: Sizes) -> int:
         raise PyptxError("--portability prints a table: --format is text, json or ndjson")
     if options.portability:
         return _portability([text for name in options.files for text in _read(name, options.arch)], options.format)
-    with _reports(options) as reports:
-        return _diagnostics(reports, len(options.files), options.format)
+    return _Diagnostics(options.files, options.format).printed(options)
 
 
-def _parser() -> CommandParser:
+def check_parser() -> CommandParser:
+    """Return the parser of the options of `pyptx check`."""
     parser = CommandParser(
         "check", "Check PTX files: syntax, names, instructions, directives, limits. Exits with 1 for an error."
     )
@@ -65,7 +66,7 @@ def _parser() -> CommandParser:
 
 
 @contextmanager
-def _reports(options: argparse.Namespace) -> Iterator[Iterator[FileReport]]:
+def _reports(options: argparse.Namespace) -> Generator[Iterator[FileReport]]:
     """Check files in this process or in worker processes, which end with the `with` block."""
     judge = partial(reports_on, target=options.target, arch=options.arch)
     if options.jobs == 1 or len(options.files) == 1:
@@ -79,44 +80,67 @@ def _reports(options: argparse.Namespace) -> Iterator[Iterator[FileReport]]:
         yield chain(chain.from_iterable(map(judge, here)), chain.from_iterable(reports))
 
 
-def _diagnostics(reports: Iterable[FileReport], files: int, style: str) -> int:
-    found: list[Report] = []
-    errors = warnings = unreadable = 0
-    for count, report in enumerate(reports, 1):
-        errors += report.errors
-        warnings += report.warnings
-        unreadable += bool(report.unreadable)
-        found.append(report.report)
+class _Diagnostics:
+    """Reports of the checked modules, printed one by one in formats with a line per error, else at the end."""
+
+    def __init__(self, files: Sequence[str], style: str) -> None:
+        self._files, self._style = files, style
+        self._found: list[FileReport] = []
+
+    def printed(self, options: argparse.Namespace) -> int:
+        """Check the files and print the reports, after an interrupt those so far; return the exit status."""
+        try:
+            with show_progress("checking", "file") as shown, _reports(options) as reports:
+                shown(0, len(self._files))
+                for report in reports:
+                    self._found.append(report)
+                    with shown.hidden():
+                        self._print(report)
+                    shown(min(len(self._found), len(self._files)), len(self._files))
+        except KeyboardInterrupt:
+            self._finish(interrupted=True)
+            raise KeyboardInterrupt(f"interrupted after {self._extent()}") from None
+        self._finish(interrupted=False)
+        unreadable = any(each.unreadable for each in self._found)
+        return USAGE_ERROR if unreadable else ERRORS if any(each.errors for each in self._found) else SUCCESS
+
+    def _print(self, report: FileReport) -> None:
         if report.unreadable:
-            _note(f"pyptx check: {report.unreadable}\n")
-        if style == "text":
+            sys.stderr.write(f"pyptx check: {report.unreadable}\n")
+            sys.stderr.flush()
+        if self._style == "text":
             _say(*report.shown)
-        elif style == "ndjson":
+        elif self._style == "ndjson":
             _say(as_line(report.report).rstrip("\n"))
-        _progress(count, files, errors)
-    if style in FORMATS:
-        sys.stdout.write(render(united(found, explained()), style))
-    elif style == "text" and unreadable < len(found):
-        what = "file" if len(found) <= files else "module"  # if a file has several modules, modules are counted
-        _say(f"{counted(len(found) - unreadable, what)}, {counted(errors, 'error')}, {counted(warnings, 'warning')}")
-    return USAGE_ERROR if unreadable else ERRORS if errors else SUCCESS
+
+    def _finish(self, *, interrupted: bool) -> None:
+        """Print the report of all modules, or their number and the numbers of errors and warnings."""
+        modules = [each for each in self._found if not each.unreadable]
+        if self._style in FORMATS:
+            reports = [each.report for each in self._found]
+            missing = self._unchecked() if interrupted else ()
+            sys.stdout.write(render(united([*reports, *missing], explained()), self._style))
+        elif self._style == "text" and modules:
+            what = "file" if len(self._found) <= len(self._files) else "module"  # counted if a file has several modules
+            errors, warnings = (sum(getattr(each, kind) for each in modules) for kind in ("errors", "warnings"))
+            _say(f"{counted(len(modules), what)}, {counted(errors, 'error')}, {counted(warnings, 'warning')}")
+
+    def _unchecked(self) -> Iterator[Report]:
+        """Yield a report for each file without a report."""
+        checked = {each.file.partition("#")[0] for each in self._found}
+        for name in self._files:
+            if name.partition("#")[0] not in checked:
+                yield Report("pyptx check", (name,), (), (Unreadable(name, "not checked: interrupted"),))
+
+    def _extent(self) -> str:
+        """Return how many files have been checked, or modules if a file has several."""
+        count, files = len(self._found), len(self._files)
+        return f"{count} of {counted(files, 'file')}" if count <= files else counted(count, "module")
 
 
 def explained() -> dict[str, str]:
     """Return the meaning of each error code, for reports."""
     return {name: row.meaning for name, row in codes().items()}
-
-
-def _progress(count: int, files: int, errors: int) -> None:
-    """Show the progress of a check on a terminal, and erase it at the end."""
-    if files > 1 and sys.stderr.isatty():
-        done = f"{count} of {counted(files, 'file')}, {counted(errors, 'error')}" if count < files else ""
-        _note(f"\r\x1b[K{done}")
-
-
-def _note(text: str) -> None:
-    sys.stderr.write(text)
-    sys.stderr.flush()
 
 
 def _read(name: str, arch: str | None) -> Iterator[Source]:
@@ -147,5 +171,5 @@ def _portability(sources: Sequence[Source], style: str) -> int:
 
 def _say(*lines: str) -> None:
     """Print lines and flush, because the reader of a pipe waits for them."""
-    sys.stdout.writelines(f"{line}\n" for line in lines)
+    write("".join(f"{line}\n" for line in lines))
     sys.stdout.flush()

@@ -16,6 +16,7 @@ from pyptx_ir.isa.reference.search import Result, available, nearest, search
 from pyptx_ir.isa.reference.sections import sections
 from pyptx_ir.isa.reference.wording import availability, operands, version
 from pyptx_ir.plugins.targets import find_target
+from pyptx_ir.terminal import table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,7 +29,7 @@ WIDTH = 100
 
 def isa(argv: Sequence[str]) -> int:
     """Search the instruction table; return 0 if there is a match, 1 if there is none, 2 for a usage error."""
-    return run(_parser(), _searched, argv)
+    return run(isa_parser(), _searched, argv)
 
 
 def _searched(options: argparse.Namespace) -> int:
@@ -47,7 +48,8 @@ def _searched(options: argparse.Namespace) -> int:
     return 0
 
 
-def _parser() -> CommandParser:
+def isa_parser() -> CommandParser:
+    """Return the parser of the options of `pyptx isa`."""
     parser = CommandParser(
         "isa", "Search the instruction set by name, modifiers and meaning. Exits with 1 if nothing is found."
     )
@@ -95,19 +97,13 @@ def _text(found: Sequence[Result]) -> str:
     """Return the exact matches in full; if there are none, all matches in full, or summaries of more than `SHOWN`."""
     whole = [result.entry for result in found if result.exact]
     if not whole and len(found) > SHOWN:
-        return "\n".join(_overview([result.entry for result in found]))
+        return table([(result.entry.name, result.entry.summary) for result in found]).rstrip("\n")
     whole = whole or [result.entry for result in found]
     parts = ["\n".join(_whole(entry)) for entry in whole]
     others = [result.entry.name for result in found if result.entry not in whole]
     if others:
         parts.append(textwrap.fill(f"See also: {', '.join(others)}", WIDTH, subsequent_indent="  "))
     return "\n\n".join(parts)
-
-
-def _overview(found: Sequence[Entry]) -> Iterator[str]:
-    width = max(len(entry.name) for entry in found)
-    for entry in found:
-        yield f"{entry.name:<{width}}  {entry.summary}".rstrip()
 
 
 def _whole(entry: Entry) -> Iterator[str]:

@@ -1,0 +1,36 @@
+"""Highlighted code: PTX and Python on a terminal."""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+from typing import Final
+
+from pyptx_ir.terminal.color import colored
+
+_MOST: Final = 200_000  # characters; highlighting longer code takes seconds
+
+
+def write_code(text: str, language: str) -> None:
+    """Write code to standard output; bytes that were not UTF-8 when it was read are written as they were.
+
+    If standard output gets colors, the code is highlighted by Pygments, which comes with `pyptx[rich]`. `language` is a
+    name of a lexer: `pyptx` for PTX, or `python`.
+    """
+    if len(text) <= _MOST and colored(sys.stdout) and find_spec("pygments") is not None:
+        text = _highlighted(text, language)
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
+
+
+def _highlighted(text: str, language: str) -> str:
+    from pygments import highlight
+    from pygments.formatters import TerminalFormatter
+    from pygments.lexers import get_lexer_by_name
+    from pygments.util import ClassNotFound
+
+    try:
+        lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
+    except ClassNotFound:  # pyptx-ir is on the path but not installed, so that Pygments does not find its lexer
+        return text
+    return highlight(text, lexer, TerminalFormatter())
