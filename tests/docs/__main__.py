@@ -1,4 +1,4 @@
-"""Write the output of the documentation's code into its output blocks, and its pictures; then read the diff.
+"""Write the output of the documentation's code and commands into its blocks, and its pictures; then read the diff.
 
 python -m tests.docs [PAGE ...]
 """
@@ -12,8 +12,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from .markdown import run, updated
+from .markdown import Outcome, run, updated
 from .pages import PAGES, PICTURES, not_run
+from .sessions import SESSIONS, masked
+from .sessions import run as run_session
 
 
 def write(page: Path) -> None:
@@ -24,6 +26,11 @@ def write(page: Path) -> None:
             page.write_text(updated(text, run(page, not_run(page))), encoding="utf-8")
             for picture in Path().glob("*.svg"):
                 shutil.copy(picture, PICTURES)
+    if page in SESSIONS:
+        with tempfile.TemporaryDirectory() as folder:
+            found = run_session(page, Path(folder))
+        stale = tuple((block, printed) for block, printed in found.outputs if masked(block.text) != masked(printed))
+        page.write_text(updated(page.read_text(encoding="utf-8"), Outcome(len(stale), stale)), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -220,7 +220,7 @@ def test_another_target_is_traced_and_checked_anew(tmp_path: Path) -> None:
         (["nowhere.py:scale", "-o", "{out}"], 1, "file not found: nowhere.py"),
         (["no.such.module:scale", "-o", "{out}"], 1, "cannot import no.such.module: ModuleNotFoundError"),
         (["{broken}:scale", "-o", "{out}"], 1, "broken.py: ZeroDivisionError"),
-        (["json:loads", "-o", "{out}"], 1, "the module defines no kernel"),
+        (["json:loads", "-o", "{out}"], 1, "json: loads is not a kernel"),
         (["{file}:scale", "-o", "{out}"], 1, "no size for N\nhelp: pass every size: --shape"),
         (["{file}:scale", "-o", "{out}", "--shape", "N=-1"], 1, "dimension N must be a positive int, got -1"),
         (["{file}:scale", "-o", "{out}", "--shape", "N=64,M=3"], 1, "has no dimension, template or raw parameter 'M'"),

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 HEAD = """\
-import ml_dtypes
 from pyptx import Tile, kernel, ptx, reg, smem
 from pyptx.types import bf16, f32, u32
 """
@@ -91,6 +90,8 @@ def test_arrays_of_types_that_numpy_lacks_are_random_too(tmp_path: Path, capsys:
         (["--N", "64", "--arg", "f32[64]"], "has no values"),
         (["--N", "64", "--arg", "f32[32]=zeros"], "N=64 contradicts the arrays"),
         (["--N", "64", "--M", "3"], "reversed_ has no size or parameter M"),
+        (["--N", "64", "--sede", "3"], "unknown option --sede\nhelp: did you mean --seed?\n  sizes and parameters of"),
+        (["--N", "99999999999999"], "not enough memory for the inputs"),
     ],
 )
 def test_wrong_calls_are_usage_errors(
@@ -98,6 +99,66 @@ def test_wrong_calls_are_usage_errors(
 ) -> None:
     assert main(["sim", file, *words]) == 2
     assert said in capsys.readouterr().err
+
+
+COLUMNS = """
+@kernel(in_specs=(Tile("M", "N", u32, layout=Layout.COL),), grid=1, block=lambda M, N: M * N, arch="sm_80")
+def columns(X):
+    px = ptx.global_ptrs(X)[0]
+    tid, value = reg.from_(ptx.special.tid.x(), u32), reg.scalar(u32)
+    ptx.inst.ld.global_.u32(value, ptx.addr(px + tid * 4))
+    ptx.inst.add.u32(value, value, tid)
+    ptx.inst.st.global_.u32(ptx.addr(px + tid * 4), value)
+    ptx.ret()
+"""
+NUMBERS = """
+@kernel(in_specs=(Scalar(f32), Tile("N", bf16)), raw_params=[("u32", "shift")], grid=1, block=32, arch="sm_90")
+def scaled(alpha, X):
+    px = ptx.global_ptrs(X)[0]
+    tid, value, bits = reg.from_(ptx.special.tid.x(), u32), reg.scalar(f32), reg.scalar(bf16)
+    ptx.inst.ld.global_.b16(bits, ptx.addr(px + tid * 2))
+    ptx.inst.cvt.f32.bf16(value, bits)
+    ptx.inst.mul.f32(value, value, ptx.param(f32, "alpha"))
+    ptx.inst.cvt.rn.bf16.f32(bits, value)
+    ptx.inst.st.global_.b16(ptx.addr(px + tid * 2), bits)
+    ptx.ret()
+"""
+
+
+def test_numbers_are_options_and_arrays_that_the_kernel_writes_can_be_saved(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, saved = tmp_path / "numbers.py", tmp_path / "x.npy"
+    path.write_text("from pyptx import Scalar\n" + HEAD + NUMBERS)
+    assert main(["sim", str(path), "--N", "32"]) == 2
+    assert "no value for alpha\nhelp: add --alpha 1.0" in capsys.readouterr().err
+    assert main(["sim", str(path), "--N", "32", "--alpha", "2.0"]) == 2
+    assert "no value for shift\nhelp: add --shift VALUE" in capsys.readouterr().err
+    ones = ["--arg", "bf16[32]=ones"]
+    for words in (["--alpha", "3.0", *ones], ["--arg", "3.0", *ones]):
+        assert main(["sim", str(path), "--N", "32", "--shift=1", *words, "--save", f"X={saved}"]) == 0
+        assert (np.load(saved).view("V2").view(np.uint16) == 0x4040).all()  # 3.0
+
+
+@pytest.mark.parametrize(
+    ("dtype", "said"), [("ue8m0", ""), ("e4m3", ""), ("e2m1x2", "X: NumPy has no arrays of e2m1x2")]
+)
+def test_arrays_of_narrow_types_are_random_if_numpy_has_them(
+    dtype: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "narrow.py"
+    spec = f'@kernel(in_specs=(Tile("N", {dtype}),), grid=1, block=32, mutates=("X",))\ndef narrow(X):\n    ptx.ret()\n'
+    path.write_text(f"{HEAD}from pyptx.types import {dtype}\n{spec}")
+    assert main(["sim", str(path), "--N", "32"]) == (2 if said else 0)
+    assert said in capsys.readouterr().err
+
+
+def test_column_major_arrays_are_stored_by_columns(tmp_path: Path) -> None:
+    path, saved = tmp_path / "columns.py", tmp_path / "x.npy"
+    path.write_text("from pyptx import Layout\n" + HEAD + COLUMNS)
+    assert main(["sim", str(path), "--M", "4", "--N", "8"]) == 0
+    assert main(["sim", str(path), "--M", "4", "--N", "8", "--arg", "u32[4,8]=arange", "--save", f"X={saved}"]) == 0
+    np.testing.assert_array_equal(np.load(saved), np.arange(32).reshape(4, 8) + np.arange(32).reshape(8, 4).T)
 
 
 def test_a_new_file_runs_and_is_checked(

@@ -60,19 +60,92 @@ def test_the_ptx_of_a_file_is_that_of_the_kernel(file: str, capsys: pytest.Captu
 def test_a_missing_size_is_named_with_the_option_to_add(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ptx", file, "--N", "32"]) == 2
     assert capsys.readouterr().err == (
-        f"pyptx ptx: scaled: no size for B\nhelp: add --B 16, or write {file}:scaled:B=16\n"
+        f"pyptx ptx: scaled: no size for B\nhelp: add --B 16, or write {file}:scaled:N=32,B=16\n"
     )
     assert main(["check", file]) == 2
     assert "scaled: no size for B, N" in capsys.readouterr().err
 
 
-def test_unknown_sizes_are_errors_with_the_known_ones(file: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["ptx", file, "--B", "4", "--M", "32"]) == 2
-    assert "scaled has no size or parameter M" in capsys.readouterr().err
-    assert main(["ptx", file, "--ouput", "x"]) == 2
-    assert "scaled has no size or parameter ouput" in capsys.readouterr().err
-    assert main(["ptx", file, "--B"]) == 2
-    assert "unrecognized arguments: --B" in capsys.readouterr().err
+@pytest.mark.parametrize("command", ["ptx", "sass", "resources", "check", "fmt -o -"])
+def test_an_unknown_option_is_a_size_or_an_option_whichever_is_closer(
+    command: str, file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [*command.split(), file, "--B", "4", "--N", "32"]
+    for name, first, close in (
+        ("--ach", "unknown option --ach", "did you mean --arch?"),
+        ("--bu", "scaled has no size or parameter bu", "did you mean --by?"),
+        ("--width", "scaled has no size or parameter width", "sizes and parameters of scaled: --B, --N, --by"),
+    ):
+        assert main([*words, name, "3"]) == 2
+        said = capsys.readouterr().err
+        assert said.startswith(f"pyptx {command.split(maxsplit=1)[0]}: {first}\nhelp: {close}\n")
+        assert "sizes and parameters of scaled: --B, --N, --by\n  options: --help, " in said
+
+
+def test_no_input_and_no_option_is_the_value_of_a_misspelled_option(
+    file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words in (["--jsn", file, "--B", "4"], [file, "--jsn", "--B", "4"], [file, "--jsn"]):
+        assert main(["resources", *words]) == 2
+        assert "--jsn is not an option; did you mean --json?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["--N", "8", "--N=16"], [":scaled:N=8", "--N=16"], [":scaled:N=8,N=16"]])
+def test_a_size_with_two_values_is_an_error(words: list[str], file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    named = [f"{file}{words[0]}", *words[1:]] if words[0].startswith(":") else [file, *words]
+    assert main(["ptx", *named, "--B", "4"]) == 2
+    assert "N is given twice: 8 and 16" in capsys.readouterr().err
+    assert main(["ptx", *(word.replace("16", "8") for word in named), "--B", "4"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--B=abc", "--N=8"], "scaled: size B must be an integer, got 'abc'"),
+        (["--B=1e3", "--N=8"], "scaled: size B must be an integer, got '1e3'"),
+        (["--B=-4", "--N=8"], "scaled: dimension B must be a positive int, got -4"),
+        (["--B"], "--B has no value\nhelp: write --B VALUE"),
+        (["--B=", "--N=8"], "--B has no value"),
+    ],
+)
+def test_a_wrong_size_is_one_line(words: list[str], said: str, file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ptx", file, *words]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert "test_listings.py" not in error  # not the line of the program that runs the command
+
+
+def test_other_commands_take_sizes_as_options(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    sizes = ["--B", "4", "--N", "32"]
+    assert main(["check", file, *sizes]) == 0
+    assert main(["diff", "--quiet", file, f"{file}:scaled", *sizes]) == 0
+    assert main(["fmt", "-o", "-", file, *sizes]) == 0
+    assert ".entry scaled" in capsys.readouterr().out
+
+
+def test_values_may_be_booleans_tuples_and_texts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "valued.py"
+    path.write_text(
+        HEAD
+        + """
+@kernel(arch="sm_80")
+def valued(*, fast=True, dims=(1, 2), mode="rn", rows):
+    print(repr((fast, dims, mode, rows)))
+    ptx.ret()
+"""
+    )
+    for words, shown in (
+        (["--fast", "false", "--dims", "3,4", "--rows=1"], "(False, (3, 4), 'rn', 1)"),
+        (["--rows=1", "--dims=(3, 4)", "--mode=a, b"], "(True, (3, 4), 'a, b', 1)"),
+    ):
+        assert main(["ptx", str(path), *words]) == 0
+        assert capsys.readouterr().err == f"{shown}\n"  # not in the output, which is PTX
+    assert main(["ptx", f"{path}:valued:dims=(5, 6),mode=rz,rows=2"]) == 0
+    assert capsys.readouterr().err == "(True, (5, 6), 'rz', 2)\n"
+    assert main(["ptx", str(path), "--fast", "maybe", "--rows=1"]) == 2
+    assert "fast must be True or False, got 'maybe'" in capsys.readouterr().err
+    assert main(["ptx", str(path)]) == 2
+    assert "valued: no value for rows\nhelp: add --rows VALUE" in capsys.readouterr().err
 
 
 def test_several_kernels_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -107,7 +180,7 @@ def test_a_file_runs_once_as_a_script_under_another_name(tmp_path: Path, capsys:
     [
         ("1 / 0\n", "cannot import {path}: ZeroDivisionError: division by zero"),
         ("x = (\n", "cannot import {path}: SyntaxError: '(' was never closed"),
-        ("x = 1\n", "{path}: defines no kernel"),
+        ("x = 1\n", "{path} defines no kernel"),
     ],
 )
 def test_a_file_that_is_no_kernel_is_an_error_without_a_traceback(

@@ -8,19 +8,24 @@ import re
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from time import sleep
-from typing import TYPE_CHECKING
 
 import pytest
 
-from pyptx_ir.commands import INTERRUPTED
+from pyptx_ir.commands import INTERRUPTED, main
 from pyptx_transpile.command import run
 from pyptx_transpile.transpiler import ptx_to_python
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 SOURCE = ".version 8.0\n.target sm_90\n.address_size 64\n\n.visible .entry k()\n{\n\tret;\n}\n"
+KERNEL = """\
+from pyptx_dsl import ptx
+from pyptx_dsl.kernels.decorator import kernel
+
+@kernel(arch="sm_80")
+def nothing():
+    ptx.ret()
+"""
 BROKEN = {
     "truncated": SOURCE[:-8].encode(),
     "no PTX": b"int main() {}",
@@ -48,6 +53,34 @@ def test_an_input_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixtu
         assert run([str(source), "-o", str(output)]) == 2
         assert "is an input and would be overwritten" in capsys.readouterr().err
     assert source.read_text() == SOURCE
+
+
+def test_the_python_file_of_a_kernel_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "k.py"
+    source.write_text(KERNEL)
+    for name in (str(source), f"{source}:nothing"):
+        for output in (source, tmp_path):
+            assert run([name, "-o", str(output)]) == 2
+            assert "k.py is an input and would be overwritten" in capsys.readouterr().err
+    assert source.read_text() == KERNEL
+    assert run([str(source), "-o", str(tmp_path / "out.py")]) == 0
+
+
+def test_the_python_of_a_module_is_an_input_with_its_ptx(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    source, made = tmp_path / "k.ptx", tmp_path / "k.py"
+    source.write_text(SOURCE)
+    assert run([str(source), "-o", str(made)]) == 0
+    assert main(["ptx", str(made)]) == 0
+    assert capfd.readouterr().out == SOURCE
+
+
+def test_kernels_of_python_files_are_transpiled_in_parallel(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    names = [str(tmp_path / f"{name}.py") for name in ("one", "two")]
+    for name in names:
+        Path(name).write_text(KERNEL.replace("():", "(*, flag):"))
+    assert run([*names, "--flag=3", "-o", str(tmp_path / "out"), "-j", "2"]) == 0
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["one.py", "two.py"]
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from pyptx_dsl.kernels.loading import found_in_file
 from pyptx_dsl.kernels.runtimes import benchmark
-from pyptx_ir.command_line import SUCCESS, CommandParser, run
-from pyptx_ir.sources import with_sizes, without_sizes
+from pyptx_ir.command_line import SUCCESS, CommandParser
+from pyptx_ir.sources import run_with_sizes, with_sizes
 from pyptx_ir.terminal import table
 from pyptx_ir.terminal.progress import show_progress
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyptx_ir.plugins.timings import Timings
+    from pyptx_ir.sources.sizes import Sizes
 
 LEAST_RUNS: Final = 20
 """Minimum number of timed launches: fewer have no meaningful quartiles."""
@@ -27,19 +28,17 @@ LEAST_RUNS: Final = 20
 
 def bench(argv: Sequence[str]) -> int:
     """Measure a kernel on the first GPU and print its time; return 0, or 2 if there is no GPU or no such kernel."""
-    parser = bench_parser()
-    words, sizes = without_sizes(argv, parser)
 
-    def ran(options: argparse.Namespace) -> int:
+    def ran(options: argparse.Namespace, sizes: Sizes) -> int:
         found = found_in_file(with_sizes(options.kernel, sizes))
-        keywords, inputs = found.keywords(), found.runnable().inputs
-        with show_progress("measuring"):
-            timings = benchmark(found.kernel, inputs, keywords, options.runs)
+        keywords, arrays = found.keywords(), found.arrays()
+        with show_progress("measuring"), found.file.running(found.name):
+            timings = benchmark(found.kernel, arrays, keywords, options.runs)
         report = _report(found.kernel.name, keywords, timings)
         sys.stdout.write(f"{json.dumps(report, indent=2)}\n" if options.json else _text(found.kernel.name, timings))
         return SUCCESS
 
-    return run(parser, ran, words)
+    return run_with_sizes(bench_parser(), ran, argv)
 
 
 def bench_parser() -> CommandParser:

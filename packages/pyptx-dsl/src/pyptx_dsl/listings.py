@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Final
 
 from pyptx_dsl.contract.tables import parameters
 from pyptx_dsl.inspect.answers import disassembled
-from pyptx_dsl.kernels.loading import FoundKernel, found_in_file
+from pyptx_dsl.kernels.loading import FoundKernel, source_in_file
 from pyptx_dsl.layouts import layout_of
-from pyptx_ir.command_line import SUCCESS, CommandParser, run
+from pyptx_ir.command_line import SUCCESS, CommandParser
 from pyptx_ir.drawing import page, stacked
 from pyptx_ir.plugins.source_rows import PtxSource, target_of
-from pyptx_ir.sources import KERNEL_OF_FILE, expanded, read_sources, with_sizes, without_sizes
+from pyptx_ir.sources import KERNEL_OF_FILE, expanded, read_sources, run_with_sizes, with_sizes
 from pyptx_ir.sources.reader import ARCH, INPUTS
 from pyptx_ir.syntax import parse
 from pyptx_ir.terminal import table, write_code
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     from pyptx_dsl.layouts import ModuleLayout
     from pyptx_ir.plugins.source_rows import CommandInput
+    from pyptx_ir.sources.sizes import Sizes
     from pyptx_ir.toolchain import Assembly, Resources
 
-_INPUT: Final = f"FILE.py:KERNEL, with its sizes as options (--B 16), or {INPUTS}"
 _COLUMNS: Final = ("registers", "shared", "stack", "spill_stores", "spill_loads", "barriers")
 
 
@@ -80,62 +80,58 @@ def layout_parser() -> CommandParser:
 
 
 def read_kernel(source: CommandInput) -> Sequence[PtxSource]:
-    """Return the PTX of the kernel that an input such as `FILE.py:KERNEL:B=16` names."""
-    found = found_in_file(source.name)
-    return (PtxSource(found.name, found.text, kernel=found.runnable()),)
+    """Return the PTX of the kernel or module that an input such as `FILE.py:KERNEL:B=16` names."""
+    found = source_in_file(source.name)
+    return (PtxSource(found.name, found.text, kernel=found.runnable() if isinstance(found, FoundKernel) else None),)
 
 
 def _parser(name: str, description: str) -> CommandParser:
     parser = CommandParser(name, description)
-    parser.add_argument("inputs", nargs="+", metavar="INPUT", help=_INPUT)
+    parser.add_argument("inputs", nargs="+", metavar="INPUT", help=INPUTS)
     parser.add_argument("--arch", metavar="sm_XY", help=ARCH)
     return parser
 
 
-def _ran(
-    parser: CommandParser, listing: Callable[[argparse.Namespace, dict[str, str]], str], argv: Sequence[str]
-) -> int:
-    words, values = without_sizes(argv, parser)
-
-    def write(options: argparse.Namespace) -> int:
+def _ran(parser: CommandParser, listing: Callable[[argparse.Namespace, Sizes], str], argv: Sequence[str]) -> int:
+    def write(options: argparse.Namespace, sizes: Sizes) -> int:
         with show_progress("tracing" if listing is _ptx else "compiling"):
-            text = listing(options, values)
+            text = listing(options, sizes)
         write_code(text, "pyptx") if listing is _ptx else sys.stdout.write(text)
         return SUCCESS
 
-    return run(parser, write, words)
+    return run_with_sizes(parser, write, argv)
 
 
-def _read(options: argparse.Namespace, values: dict[str, str]) -> Iterator[FoundKernel | str]:
+def _read(options: argparse.Namespace, sizes: Sizes) -> Iterator[FoundKernel | str]:
     """Yield the kernel of each input that is a Python file, and the PTX modules of the others."""
-    for name in (with_sizes(each, values) for each in expanded(options.inputs)):
+    for name in (with_sizes(each, sizes) for each in expanded(options.inputs)):
         sources = read_sources(name, options.arch)  # raises SourceError for a kernel of another target
-        if KERNEL_OF_FILE.fullmatch(name):
-            yield found_in_file(name)
+        found = source_in_file(name) if KERNEL_OF_FILE.fullmatch(name) else None
+        if isinstance(found, FoundKernel):
+            yield found
         else:
             yield from (source.load() for source in sources)
 
 
-def _ptx(options: argparse.Namespace, values: dict[str, str]) -> str:
-    texts = [each if isinstance(each, str) else each.text() for each in _read(options, values)]
+def _ptx(options: argparse.Namespace, sizes: Sizes) -> str:
+    texts = [each if isinstance(each, str) else each.text() for each in _read(options, sizes)]
     return "".join(text if text.endswith("\n") else f"{text}\n" for text in texts)
 
 
-def _sass(options: argparse.Namespace, values: dict[str, str]) -> str:
-    found = _read(options, values)
+def _sass(options: argparse.Namespace, sizes: Sizes) -> str:
+    found = _read(options, sizes)
     return "".join(
-        disassembled(_assembled(each).cubin) if isinstance(each, str) else each.kernel.sass(**each.keywords())
-        for each in found
+        disassembled(_assembled(each).cubin) if isinstance(each, str) else each.call(each.kernel.sass) for each in found
     )
 
 
-def _resources(options: argparse.Namespace, values: dict[str, str]) -> str:
+def _resources(options: argparse.Namespace, sizes: Sizes) -> str:
     rows: list[Resources] = []
-    for each in _read(options, values):
+    for each in _read(options, sizes):
         if isinstance(each, str):
             rows += _assembled(each).resources.values()
         else:
-            rows.append(each.kernel.resources(**each.keywords()))
+            rows.append(each.call(each.kernel.resources))
     if options.json:
         return json.dumps([asdict(row) for row in rows], indent=2) + "\n"
     cells = [[row.entry, row.target, *(str(getattr(row, name)) for name in _COLUMNS)] for row in rows]
@@ -143,9 +139,9 @@ def _resources(options: argparse.Namespace, values: dict[str, str]) -> str:
     return table(cells, headings, right=range(2, len(headings)))
 
 
-def _layout(options: argparse.Namespace, values: dict[str, str]) -> str:
+def _layout(options: argparse.Namespace, sizes: Sizes) -> str:
     """Return the layouts as text; as HTML or SVG if the name of the output ends so."""
-    layouts = [_layout_of(each) for each in _read(options, values)]
+    layouts = [_layout_of(each) for each in _read(options, sizes)]
     match Path(options.output_file or "").suffix:
         case ".html":
             return page("layouts", *(each._repr_html_() for each in layouts))

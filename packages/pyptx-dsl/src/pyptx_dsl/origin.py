@@ -8,13 +8,13 @@ code object.
 
 from __future__ import annotations
 
-import os.path
 import sys
 from bisect import bisect_right
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from pyptx_ir.machinery import is_machinery
+from pyptx_ir.paths import displayed_path
 
 if TYPE_CHECKING:
     from types import CodeType, FrameType
@@ -142,7 +142,7 @@ def show(file: str, line: int, function: str | None = None, column: int | None =
     """Return one line of a file as text, with a caret under its first character or under `column` (counted from 0)."""
     import linecache
 
-    head = f"{_short(file)}:{line}:" + (f" in {function}" if function else "")
+    head = f"{displayed_path(file)}:{line}:" + (f" in {function}" if function else "")
     source = linecache.getline(file, line).rstrip("\n")
     if not source.strip():
         return head
@@ -150,12 +150,3 @@ def show(file: str, line: int, function: str | None = None, column: int | None =
     cut = len(source) - len(text)
     caret = 0 if column is None else max(len(source.encode()[:column].decode(errors="replace")) - cut, 0)
     return f"{head}\n    {text}\n    {' ' * caret}^"
-
-
-def _short(file: str) -> str:
-    """Return a path relative to the working directory, if the file is below that directory; else unchanged."""
-    try:
-        short = os.path.relpath(file)
-    except (ValueError, OSError):  # the file is on another drive, or the working directory was deleted
-        return file
-    return file if short.startswith("..") else short

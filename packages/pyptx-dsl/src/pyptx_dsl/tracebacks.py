@@ -18,11 +18,11 @@ from pyptx_ir.machinery import is_internal
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["entry", "shorten"]
+__all__ = ["SWITCH", "entry", "shorten", "shows_all"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
-_SWITCH = "PYPTX_TRACEBACK"
+SWITCH = "PYPTX_TRACEBACK"
 
 
 def entry(function: Callable[P, R]) -> Callable[P, R]:
@@ -39,12 +39,17 @@ def entry(function: Callable[P, R]) -> Callable[P, R]:
     return wrapper
 
 
+def shows_all() -> bool:
+    """Return whether the environment keeps all frames of tracebacks."""
+    return os.environ.get(SWITCH, "") == "full"
+
+
 def shorten(error: BaseException) -> None:
     """Remove this project's frames from the tracebacks of an error, its causes and its contexts.
 
     Call it where the error is caught, before a bare `raise`, which adds no frame.
     """
-    if os.environ.get(_SWITCH, "") == "full":
+    if shows_all():
         return
     for each in _chain(error):
         steps = list(_steps(each.__traceback__))

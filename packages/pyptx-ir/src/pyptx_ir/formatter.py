@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyptx_ir.command_line import ERRORS, SUCCESS, USAGE_ERROR, CommandParser, add_format, run, text_of
+from pyptx_ir.command_line import ERRORS, SUCCESS, USAGE_ERROR, CommandParser, add_format, text_of
 from pyptx_ir.errors import PyptxError
 from pyptx_ir.reports import Position, Problem, Report, Unreadable, render
+from pyptx_ir.sources.errors import UnknownSizeError
 from pyptx_ir.sources.reader import ARCH, INPUTS, described, expanded, read_source, read_sources
+from pyptx_ir.sources.sizes import path_of, run_with_sizes, with_sizes
 from pyptx_ir.syntax.parser import parse
 from pyptx_ir.syntax.source import encode
 from pyptx_ir.syntax.style.formatting import formatted
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyptx_ir.plugins.source_rows import PtxSource
+    from pyptx_ir.sources.sizes import Sizes
     from pyptx_ir.syntax.style.style import Style
 
 _LIKE = "like="
@@ -59,12 +62,12 @@ def fmt(argv: Sequence[str]) -> int:
     Return 0 on success, 1 if `--check` found an unformatted file, 2 for a usage error or a file that can't be read,
     parsed or formatted. Such a file is left unchanged; the other files are still formatted.
     """
-    return run(fmt_parser(), _formatted, argv)
+    return run_with_sizes(fmt_parser(), _formatted, argv)
 
 
-def _formatted(options: argparse.Namespace) -> int:
+def _formatted(options: argparse.Namespace, sizes: Sizes) -> int:
     style = _style(options.style)
-    options.files = expanded(options.files)
+    options.files = [with_sizes(name, sizes) for name in expanded(options.files)]
     if options.output is not None and (len(options.files) > 1 or options.check):
         return _refused("-o takes one file and excludes --check")
     if options.format != "text" and not options.check:
@@ -82,7 +85,12 @@ def fmt_parser() -> CommandParser:
     parser = CommandParser(
         "fmt", "Reformat the whitespace of PTX files; tokens and comments do not change.", output=False
     )
-    parser.add_argument("files", nargs="+", metavar="FILE", help=f"{INPUTS}; PTX in images is printed, not rewritten")
+    parser.add_argument(
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help=f"{INPUTS}; PTX of images and of kernels in Python files is printed, not rewritten",
+    )
     parser.add_argument("--arch", metavar="sm_XY", help=ARCH)
     parser.add_argument(
         "--style",
@@ -111,14 +119,14 @@ def _one(name: str, work: _Work) -> int:
     options, style = work.options, work.style
     try:
         sources = read_sources(name, options.arch)
-        if sources[0].number:
+        if sources[0].number or path_of(sources[0].file) != Path(sources[0].file):
             return _images(sources, work)
         text = sources[0].load()
         done = formatted(text, style, name)
         if options.check:
             return work.compare(name, text, done)
         _write(options.output or name, done, changed=options.output is not None or done != text)
-    except BrokenPipeError:
+    except (BrokenPipeError, UnknownSizeError):
         raise
     except (OSError, PyptxError) as error:
         return work.refuse(name, error)
@@ -126,11 +134,14 @@ def _one(name: str, work: _Work) -> int:
 
 
 def _images(sources: Sequence[PtxSource], work: _Work) -> int:
-    """Print the formatted PTX images of a file, each after a comment with its name. The file is never written."""
+    """Print the formatted PTX of images, or of a kernel of a Python file. The file is never written.
+
+    A comment with its name precedes each of several images.
+    """
     options = work.options
     output = options.output or "-"
-    if output != "-" and Path(output).exists() and Path(output).samefile(sources[0].file):
-        return _refused(f"{output} contains PTX images: pyptx fmt overwrites only PTX text")
+    if output != "-" and Path(output).exists() and Path(output).samefile(path_of(sources[0].file)):
+        return _refused(f"{output} is not PTX text, and would be overwritten")
     if output != "-" and len(sources) > 1:
         return _refused(f"-o takes one module, but the input has {len(sources)}; choose one:\n{described(sources)}")
     status = SUCCESS

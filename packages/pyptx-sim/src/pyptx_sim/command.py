@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from pyptx_ir.command_line import ERRORS, SUCCESS, CommandParser, add_format
-from pyptx_ir.command_line import run as run_command
 from pyptx_ir.plugins.source_rows import target_of
 from pyptx_ir.reports import render
-from pyptx_ir.sources import SourceError, read_sources, with_sizes, without_sizes
+from pyptx_ir.sources import SourceError, read_sources, run_with_sizes, with_sizes
 from pyptx_ir.sources.reader import ARCH, INPUTS, described
 from pyptx_ir.syntax import parse
 from pyptx_ir.syntax.source import Source
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pyptx_ir.plugins.source_rows import PtxSource, RunnableKernel
+    from pyptx_ir.sources.sizes import Sizes
     from pyptx_ir.syntax.nodes import Module
     from pyptx_ir.terminal.progress import ProgressCallback
     from pyptx_sim.findings import Finding
@@ -59,25 +59,16 @@ _VIEWERS: Final = {".json": "open it at https://ui.perfetto.dev", ".svg": "open 
 
 def run(argv: Sequence[str]) -> int:
     """Launch, print findings and statistics, save arrays; return the exit status."""
-    return _command(sim_parser(), argv)
+    return run_with_sizes(sim_parser(), _ran, argv)
 
 
 def trace(argv: Sequence[str]) -> int:
     """Launch like `run`, and write a timeline of warps, mbarriers and asynchronous operations."""
-    return _command(trace_parser(), argv)
+    return run_with_sizes(trace_parser(), _ran, argv)
 
 
-def _command(parser: CommandParser, argv: Sequence[str]) -> int:
-    words, sizes = without_sizes(argv, parser)
-
-    def ran(options: argparse.Namespace) -> int:
-        options.files = [with_sizes(name, sizes) for name in options.files]
-        return _ran(options)
-
-    return run_command(parser, ran, words)
-
-
-def _ran(options: argparse.Namespace) -> int:
+def _ran(options: argparse.Namespace, sizes: Sizes) -> int:
+    options.files = [with_sizes(name, sizes) for name in options.files]
     inputs = [read_sources(name, options.arch) for name in options.files]
     kernels = [each.kernel for found in inputs for each in found]
     if len(kernels) == 1 and kernels[0] is not None:
@@ -101,12 +92,12 @@ def _ran_kernel(kernel: RunnableKernel, options: argparse.Namespace) -> int:
     """Run a kernel that allocates its outputs and has a grid of its own."""
     try:
         with show_progress("simulating", "CTA") as on_progress:
-            result = simulated(kernel, options, on_progress)
+            result, inputs = simulated(kernel, options, on_progress)
     except (KernelTrap, StepLimitExceeded, KeyboardInterrupt) as stopped:
         return _stopped(options, (), stopped)
-    arrays = dict(zip(kernel.outputs, map(np.asarray, result.outputs), strict=False))
+    arrays = {**inputs, **dict(zip(kernel.outputs, map(np.asarray, result.outputs), strict=False))}
     for each in options.save:
-        _save(*_saved(each, arrays, list(kernel.outputs)), options)
+        _save(*_saved(each, arrays, list(arrays)), options)
     return _completed(options, (), result)
 
 
@@ -229,7 +220,8 @@ def _checks(text: str) -> str | list[str]:
 
 def sim_parser() -> CommandParser:
     """Return the parser of the options of `pyptx sim`."""
-    parser = CommandParser("sim", "Run an entry of PTX files on the simulator and print the findings.", _epilog())
+    summary = "Run a kernel of a Python file, or an entry of PTX files, on the simulator; print the findings."
+    parser = CommandParser("sim", summary, _epilog())
     _add_launch(parser)
     parser.add_argument("--trace", metavar="FILE", help="write a timeline: .json (Perfetto) or .svg")
     return parser
@@ -237,7 +229,7 @@ def sim_parser() -> CommandParser:
 
 def trace_parser() -> CommandParser:
     """Return the parser of the options of `pyptx trace`."""
-    summary = "Run an entry of PTX files on the simulator and write a timeline."
+    summary = "Run a kernel of a Python file, or an entry of PTX files, on the simulator; write a timeline."
     parser = CommandParser("trace", summary, _epilog(), output=False)
     where = "write the timeline to FILE: .json (Perfetto) or .svg"
     parser.add_argument("-o", "--output", dest="trace", required=True, metavar="FILE", help=where)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
+from pyptx_ir.paths import displayed_path
 from pyptx_ir.renamed import former_attribute
 from pyptx_ir.syntax.source import visible
 from pyptx_sim.extension import rules
@@ -86,7 +87,7 @@ class Finding:
 
 def _line(line: int | None, module: int | None, origin: tuple[Frame, ...]) -> str:
     if origin:
-        return f"{origin[0].file}:{origin[0].line}"
+        return f"{displayed_path(origin[0].file)}:{origin[0].line}"
     return "" if line is None else f"PTX {SourceLocation(line, module)}"
 
 
@@ -99,8 +100,8 @@ def _positions(label: str | None, line: int | None, module: int | None, origin: 
         yield from [f"    at {ptx}"] if ptx else []
         return
     inner, *callers = origin
-    yield f"    at {inner.file}:{inner.line} in {inner.function}" + (f" ({ptx})" if ptx else "")
-    yield from (f"    called from {frame.file}:{frame.line} in {frame.function}" for frame in callers)
+    yield f"    at {displayed_path(inner.file)}:{inner.line} in {inner.function}" + (f" ({ptx})" if ptx else "")
+    yield from (f"    called from {displayed_path(frame.file)}:{frame.line} in {frame.function}" for frame in callers)
 
 
 _Key: TypeAlias = "tuple[str, int, int | None] | tuple[str, Hashable]"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pyptx_ir.paths import displayed_path
 from pyptx_ir.syntax import Source, emit, positions
 from pyptx_ir.syntax.nodes import Variable
 
@@ -62,5 +63,5 @@ def point_at(frames: Sequence[Frame]) -> str:
     inner, *outer = frames
     source = linecache.getline(inner.file, inner.line).strip()
     shown = [f"    {source}", f"    {'^' * len(source)}"] if source else []
-    callers = [f"called from {frame.file}:{frame.line}: in {frame.function}" for frame in outer]
-    return "\n".join([f"{inner.file}:{inner.line}: in {inner.function}", *shown, *callers])
+    callers = [f"called from {displayed_path(frame.file)}:{frame.line}: in {frame.function}" for frame in outer]
+    return "\n".join([f"{displayed_path(inner.file)}:{inner.line}: in {inner.function}", *shown, *callers])

@@ -55,8 +55,8 @@ def pyptx_commands() -> Sequence[Command]:
     from pyptx_ir.plugins.commands import command
 
     return (
-        command("sim", "run PTX on the simulator and print the findings", "pyptx_sim.command:run"),
-        command("trace", "run PTX on the simulator and write a timeline", "pyptx_sim.command:trace"),
+        command("sim", "run a kernel on the simulator and print the findings", "pyptx_sim.command:run"),
+        command("trace", "run a kernel on the simulator and write a timeline", "pyptx_sim.command:trace"),
     )
 
 

@@ -9,7 +9,7 @@
                            array passed by a descriptor, of a class that a plugin provides
     x:f32[8]               any of these, named x
 
-Random arrays are the same in every run: normally distributed, or integers from 0 to 99.
+Random arrays are the same in every run: normally distributed, or integers from 0 to 99; ue8m0: 2^-8 to 2^8.
 """
 
 from __future__ import annotations
@@ -120,6 +120,8 @@ class _SpecificationReader:
             "arange": lambda: cast("Array", np.arange(math.prod(shape)).reshape(shape)),
             "random": lambda: self._random(row, shape),
         }
+        if filling == "random" and row.name == "ue8m0":  # an exponent plus 127 (PTX ISA, alternate floating-point)
+            return self.random.integers(119, 136, shape, dtype=np.uint8)
         if filling in ways:
             return _elements(row, ways[filling]())
         if _NUMBER.fullmatch(filling):

@@ -11,14 +11,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyptx_ir.command_line import SUCCESS, USAGE_ERROR, CommandParser, text_of
-from pyptx_ir.command_line import run as run_command
 from pyptx_ir.commands import ended
 from pyptx_ir.errors import PyptxError
 from pyptx_ir.isa.modules.counting import counted
 from pyptx_ir.plugins.source_rows import target_of
 from pyptx_ir.processes import in_processes, jobs
 from pyptx_ir.reports import FORMATS, Problem, Report, Unreadable, render
-from pyptx_ir.sources import PtxSource, SourceError, read_source, read_sources
+from pyptx_ir.sources import (
+    PtxSource,
+    SourceError,
+    UnknownSizeError,
+    path_of,
+    read_source,
+    read_sources,
+    run_with_sizes,
+    with_sizes,
+)
 from pyptx_ir.sources.reader import ARCH, INPUTS, described, expanded
 from pyptx_ir.terminal import write, write_code
 from pyptx_ir.terminal.progress import Progress, show_progress
@@ -28,6 +36,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Mapping, Sequence
 
+    from pyptx_ir.sources.sizes import Sizes
     from pyptx_transpile.transpiler import RejectedRewrite, Transpiled, Unchecked
 
 _FOLDER = "several outputs need an existing folder: -o DIR"
@@ -69,11 +78,11 @@ def main() -> int:
 
 def run(argv: Sequence[str]) -> int:
     """Transpile files to Python. Return 0, or 2 if a file cannot be read or verified; such a file is not written."""
-    return run_command(transpile_parser(), _transpiled, argv)
+    return run_with_sizes(transpile_parser(), _transpiled, argv)
 
 
-def _transpiled(options: argparse.Namespace) -> int:
-    options.files = expanded(options.files)
+def _transpiled(options: argparse.Namespace, sizes: Sizes) -> int:
+    options.files = [with_sizes(name, sizes) for name in expanded(options.files)]
     folder = options.output is not None and Path(options.output).is_dir()
     if len(options.files) > 1 and not folder:
         return _refused(_FOLDER)
@@ -126,6 +135,8 @@ def _work(options: argparse.Namespace) -> tuple[list[_Work], list[Unreadable]]:
             for source in found:
                 numbered = len(found) > 1 or name == source.name
                 work.append(_Work(source, _output(options.output, source, numbered=numbered)))
+        except UnknownSizeError:
+            raise
         except (OSError, ValueError, SourceError) as error:  # ValueError: the file's path contains a null byte
             _refused(error)
             unreadable.append(Unreadable(name, text_of(error)))
@@ -149,12 +160,12 @@ def _output(output: str | None, source: PtxSource, *, numbered: bool) -> Path | 
     if not path.is_dir():
         return path
     image = f".{source.number}.{target_of(source.load())}" if source.number and numbered else ""
-    return path / f"{Path(source.file).stem}{image}.py"
+    return path / f"{path_of(source.file).stem}{image}.py"
 
 
 def _lost(work: Sequence[_Work]) -> str | None:
     """Return an error message if a file would be lost: an input overwritten, or two outputs with one name."""
-    inputs = {Path(each.source.file).resolve() for each in work}
+    inputs = {path_of(each.source.file).resolve() for each in work}
     made: dict[Path, str] = {}
     for each in work:
         if each.output is None:

@@ -10,8 +10,8 @@ from pyptx_dsl.bundles.export import export
 from pyptx_dsl.bundles.folder import read_manifest_bytes
 from pyptx_dsl.bundles.manifest import read_manifest
 from pyptx_dsl.errors import KernelFileError
+from pyptx_dsl.kernels.files import reported
 from pyptx_dsl.kernels.loading import found_in_module, pairs, values_of
-from pyptx_dsl.origin import locate, user_frame
 from pyptx_ir.command_line import ERRORS, USAGE_ERROR, CommandParser, run
 from pyptx_ir.errors import PyptxError
 from pyptx_ir.terminal.progress import show_progress
@@ -33,23 +33,17 @@ def _exported(options: argparse.Namespace) -> int:
     except KernelFileError as error:
         sys.stderr.write(f"pyptx export: {error.message}\n")
         return USAGE_ERROR
-    here = locate(user_frame())
     try:
-        kernel = found_in_module(options.kernel)
-        choices = [values_of(kernel, {**shape, **settings}) for shape in shapes or [{}]]
-        with show_progress("compiling"):
+        with reported(f"cannot export {options.kernel}", Path.cwd()), show_progress("compiling"):
+            kernel = found_in_module(options.kernel)
+            choices = [values_of(kernel, {**shape, **settings}) for shape in shapes or [{}]]
             path = export(kernel, choices, options.output, name=options.name, arch=options.arch)
     except PyptxError as error:
-        sys.stderr.write(f"pyptx export: {_told(error, here)}\n")
+        sys.stderr.write(f"pyptx export: {error}\n")
         return ERRORS
     manifest = read_manifest(read_manifest_bytes(path))
     sys.stdout.write("".join(f"{path / file.name} {file.bytes}\n" for file in manifest.files))
     return 0
-
-
-def _told(error: PyptxError, here: str | None) -> str:
-    """Return an error's text, without its location if the location is `here`, a line of the running command."""
-    return str(error if error.where != here else PyptxError(error.message, help=error.help))
 
 
 def export_parser() -> CommandParser:

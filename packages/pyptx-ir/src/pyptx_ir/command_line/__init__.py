@@ -10,7 +10,6 @@ from pyptx_ir.command_line.parser import (
     add_format,
     run,
     text_of,
-    without_values,
 )
 
-__all__ = ["ERRORS", "SUCCESS", "USAGE_ERROR", "CommandParser", "add_format", "run", "text_of", "without_values"]
+__all__ = ["ERRORS", "SUCCESS", "USAGE_ERROR", "CommandParser", "add_format", "run", "text_of"]

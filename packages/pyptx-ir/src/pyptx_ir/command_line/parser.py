@@ -43,16 +43,17 @@ class CommandParser(argparse.ArgumentParser):
                 "-o", "--output", dest="output_file", metavar="FILE", help="write to FILE instead of standard output"
             )
 
-    def has_option(self, name: str) -> bool:
-        """Return whether there is an option of this name, such as `--arch`."""
-        return name in self._option_string_actions
+    @property
+    def option_names(self) -> Sequence[str]:
+        """Names of the options, such as `-o` and `--output`, in order of definition."""
+        return tuple(self._option_string_actions)
 
     def error(self, message: str) -> NoReturn:
         """Print a usage error with a suggestion for each unknown option, and exit with status 2."""
         unknown = _UNKNOWN.fullmatch(message)
         lines = [f"{self.prog}: {message}"]
         for word in unknown[1].split() if unknown else ():
-            close = close_names(word.partition("=")[0], list(self._option_string_actions), most=1)
+            close = close_names(word.partition("=")[0], self.option_names, most=1)
             lines += [f"help: {word} is not an option; did you mean {close[0]}?"] if close else []
         lines.append(f"help: {self.prog} --help lists all options")
         self.print_usage(sys.stderr)
@@ -95,22 +96,6 @@ def run(parser: CommandParser, command: Callable[[argparse.Namespace], int], arg
     except (OSError, PyptxError) as error:
         write(f"{parser.prog}: {text_of(error)}\n", sys.stderr)
         return USAGE_ERROR
-
-
-def without_values(argv: Sequence[str], parser: CommandParser) -> tuple[list[str], dict[str, str]]:
-    """Return arguments without `--NAME VALUE` and `--NAME=VALUE` for names without an option, and these values."""
-    words, values = list[str](), dict[str, str]()
-    rest = iter(argv)
-    for word in rest:
-        name, equals, value = word.partition("=")
-        if name.startswith("--") and name[2:].isidentifier() and not parser.has_option(name):
-            text = value if equals else next(rest, "")
-            if not text:
-                words.append(word)  # argparse reports it
-            values[name[2:]] = text
-        else:
-            words.append(word)
-    return words, values
 
 
 def text_of(error: Exception) -> str:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from pyptx_ir.command_line import CommandParser, add_format, run
+from pyptx_ir.command_line import CommandParser, add_format
 from pyptx_ir.diff.comparison import CONTEXT, compare
 from pyptx_ir.diff.report import report_of, text
 from pyptx_ir.errors import PyptxError
 from pyptx_ir.reports import render
 from pyptx_ir.sources.reader import ARCH, INPUTS, read_source
+from pyptx_ir.sources.sizes import run_with_sizes, with_sizes
 from pyptx_ir.syntax.parser import parse
 from pyptx_ir.syntax.source import encode
 from pyptx_ir.terminal import colored
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
+    from pyptx_ir.sources.sizes import Sizes
     from pyptx_ir.syntax.nodes import Module
 
 SAME, DIFFERENT = 0, 1  # exit statuses, as of POSIX `diff`; 2: error
@@ -30,11 +32,11 @@ def diff(argv: Sequence[str]) -> int:
     Return 0 if they are equal up to renaming and formatting, 1 if they differ, 2 for a usage error or a file that can't
     be read.
     """
-    return run(diff_parser(), _compared, argv)
+    return run_with_sizes(diff_parser(), _compared, argv)
 
 
-def _compared(options: argparse.Namespace) -> int:
-    names = options.before, options.after
+def _compared(options: argparse.Namespace, sizes: Sizes) -> int:
+    names = with_sizes(options.before, sizes), with_sizes(options.after, sizes)
     comparison = compare(*_read_both(*names, options.arch), debug=options.debug, context=options.context)
     if options.format != "text":
         sys.stdout.write(render(report_of(comparison, names, renamings=options.renames), options.format))

@@ -37,13 +37,15 @@ class CommandInput(Value):
 class RunnableKernel(Value):
     """A kernel of an input that can be run with arrays, without a launch of its PTX.
 
-    `inputs` are the name, the PTX element type and the shape of each input array; `outputs` are the names of the arrays
-    that the kernel returns. `simulate(*arrays, **options)` runs it on the simulator.
+    `inputs` are the name, the PTX type and the shape of each argument; the shape of a number is None. `outputs` are
+    the names of the arrays that the kernel returns. `column_major` are the names of inputs with unit stride on
+    dimension 0. `simulate(*inputs, **options)` runs it on the simulator.
     """
 
-    inputs: tuple[tuple[str, str, tuple[int, ...]], ...]
+    inputs: tuple[tuple[str, str, tuple[int, ...] | None], ...]
     outputs: tuple[str, ...]
     simulate: Callable[..., Any]
+    column_major: tuple[str, ...] = ()
 
 
 @value

@@ -7,8 +7,9 @@
 from __future__ import annotations
 
 from pyptx_ir.plugins.source_rows import CommandInput, PtxSource, SourceFormat
-from pyptx_ir.sources.errors import SourceError
-from pyptx_ir.sources.reader import KERNEL_OF_FILE, expanded, read_source, read_sources, with_sizes, without_sizes
+from pyptx_ir.sources.errors import SourceError, UnknownSizeError
+from pyptx_ir.sources.reader import expanded, read_source, read_sources
+from pyptx_ir.sources.sizes import KERNEL_OF_FILE, path_of, run_with_sizes, with_sizes
 
 __all__ = [
     "KERNEL_OF_FILE",
@@ -16,9 +17,11 @@ __all__ = [
     "PtxSource",
     "SourceError",
     "SourceFormat",
+    "UnknownSizeError",
     "expanded",
+    "path_of",
     "read_source",
     "read_sources",
+    "run_with_sizes",
     "with_sizes",
-    "without_sizes",
 ]

@@ -13,17 +13,13 @@ from pyptx_ir.sources.errors import SourceError
 from pyptx_ir.sources.texts import PTX
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from pyptx_ir.command_line import CommandParser
+    from collections.abc import Iterable, Sequence
 
 INPUTS: Final = (
-    "PTX, a cuobjdump listing, or a file with PTX images (lib.so#2: the second); a folder of PTX files, or a pattern "
-    "such as '**/*.ptx'; -: standard input"
+    "a kernel of a Python file (FILE.py:KERNEL; its sizes are options: --B 16); PTX, a cuobjdump listing, or a file "
+    "with PTX images (lib.so#2: the second); a folder of PTX files, or a pattern such as '**/*.ptx'; -: standard input"
 )
 ARCH: Final = "in a file with several modules, read only the modules with this .target"
-KERNEL_OF_FILE: Final = re.compile(r"(?P<file>.+\.py)(?::(?P<kernel>\w*))?(?::(?P<sizes>.*))?$", re.DOTALL)
-"""Name of a kernel in a Python file: `FILE.py`, `FILE.py:KERNEL` or `FILE.py:KERNEL:B=16,N=512`."""
 _HEAD: Final = 4096
 _NUMBERED = re.compile(r"(.+)#([0-9]{1,9})", re.DOTALL)
 _ENTRY = re.compile(r"\.entry\s+([\w$%]+)")
@@ -76,30 +72,6 @@ def read_sources(name: str, arch: str | None = None) -> Sequence[PtxSource]:
         if not found:
             raise SourceError(f"{source.name} has no PTX module #{number}")
     return found if arch is None else _for_target(source, found, arch)
-
-
-def without_sizes(argv: Sequence[str], parser: CommandParser) -> tuple[list[str], dict[str, str]]:
-    """Return a command's arguments without the sizes of a kernel in a Python file, such as `--B 16`, and the sizes.
-
-    Without such a kernel among the arguments, none is a size: the parser reports options that it does not know.
-    """
-    if not any(map(KERNEL_OF_FILE.fullmatch, argv)):
-        return list(argv), {}
-    from pyptx_ir.command_line import without_values
-
-    return without_values(argv, parser)
-
-
-def with_sizes(name: str, sizes: Mapping[str, str]) -> str:
-    """Return the name of a kernel in a Python file with further sizes; raise SourceError for sizes of other inputs."""
-    if not sizes:
-        return name
-    match = KERNEL_OF_FILE.fullmatch(name)
-    if match is None:
-        raise SourceError(f"{name} has no size {next(iter(sizes))}: only kernels of Python files have sizes")
-    given = [match["sizes"]] if match["sizes"] else []
-    words = ",".join([*given, *(f"{size}={value}" for size, value in sizes.items())])
-    return f"{match['file']}:{match['kernel'] or ''}:{words}"
 
 
 def read_source(name: str, arch: str | None = None) -> PtxSource:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pyptx_ir.plugins.source_rows import CommandInput, PtxSource, SourceFormat
@@ -49,6 +50,9 @@ def _listed(listing: str) -> Iterator[tuple[int, str]]:
 
 def _text(source: CommandInput) -> Sequence[PtxSource]:
     if source.path is not None:
+        python = re.sub(r"(:.*)?$", r".py\1", source.name, count=1)
+        if not source.path.exists() and Path(python.partition(":")[0]).is_file():
+            raise SourceError(f"{source.name} does not exist", help=f"did you mean {python}?")
         source.path.stat()  # raises FileNotFoundError now, before the file's text is read
     return (PtxSource(source.name, partial(_decoded, source)),)
 
@@ -91,4 +95,6 @@ FORMATS: Final = (
         r"\.sass$",
         rb"\s*\.headerflags\b",
     ),
+    _language("notebook", "a notebook", "write its kernels to a Python file: %%writefile kernels.py", r"\.ipynb$"),
+    _language("bytecode", "Python bytecode", "use the .py file from which it was compiled", r"\.py[co]$"),
 )

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from pyptx_ir.command_line import ERRORS, SUCCESS, USAGE_ERROR, CommandParser, add_format, run
+from pyptx_ir.command_line import ERRORS, SUCCESS, USAGE_ERROR, CommandParser, add_format
 from pyptx_ir.errors import PyptxError
 from pyptx_ir.isa.modules.codes import codes
 from pyptx_ir.isa.modules.counting import counted
@@ -20,6 +20,7 @@ from pyptx_ir.processes import in_processes, jobs
 from pyptx_ir.reports import FORMATS, Report, Unreadable, render, united
 from pyptx_ir.reports.json import as_line
 from pyptx_ir.sources.reader import ARCH, INPUTS, expanded, read_sources
+from pyptx_ir.sources.sizes import run_with_sizes, with_sizes
 from pyptx_ir.syntax.parser import parse_recovering
 from pyptx_ir.syntax.source import Source
 from pyptx_ir.terminal import write
@@ -29,16 +30,18 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Generator, Iterator, Sequence
 
+    from pyptx_ir.sources.sizes import Sizes
+
 
 def check(argv: Sequence[str]) -> int:
     """Check PTX files. Return 0 without errors, 1 with errors, 2 for a usage error or a file that can't be read."""
-    return run(check_parser(), _checked, argv)
+    return run_with_sizes(check_parser(), _checked, argv)
 
 
-def _checked(options: argparse.Namespace) -> int:
+def _checked(options: argparse.Namespace, sizes: Sizes) -> int:
     if options.target is not None:
         find_target(options.target)
-    options.files = expanded(options.files)
+    options.files = [with_sizes(name, sizes) for name in expanded(options.files)]
     if options.portability and options.format not in ("text", "json", "ndjson"):
         raise PyptxError("--portability prints a table: --format is text, json or ndjson")
     if options.portability:

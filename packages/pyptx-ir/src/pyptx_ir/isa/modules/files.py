@@ -9,12 +9,13 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from pyptx_ir.command_line import text_of
+from pyptx_ir.errors import PyptxError
 from pyptx_ir.isa.modules.check import check_text
 from pyptx_ir.isa.modules.diagnostic import Diagnostic, shown
 from pyptx_ir.plugins.targets import find_target
 from pyptx_ir.processes import completed
 from pyptx_ir.reports import Report, Unreadable
-from pyptx_ir.sources.errors import SourceError
+from pyptx_ir.sources.errors import UnknownSizeError
 from pyptx_ir.sources.reader import read_sources
 from pyptx_ir.syntax.source import Source
 
@@ -103,7 +104,9 @@ def _texts(name: str, arch: str | None) -> Iterator[Source | FileReport]:
     try:
         for source in read_sources(name, arch):
             yield Source(source.load(), source.name)
-    except (OSError, ValueError, SourceError) as error:  # ValueError: the file's path contains a zero byte
+    except UnknownSizeError:
+        raise  # an error of the command line, not of this file
+    except (OSError, ValueError, PyptxError) as error:  # ValueError: the file's path contains a zero byte
         yield FileReport(name, unreadable=text_of(error))
 
 
