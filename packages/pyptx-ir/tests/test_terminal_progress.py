@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 PROGRAM = """
 import sys, time
 from pyptx_ir.commands import ended
-from pyptx_ir.terminal import drawing
+from pyptx_ir.terminal import progress_line
 from pyptx_ir.terminal.progress import show_progress
 
 {before}
 def work():
     with show_progress("simulating", "CTA") as on_progress:
         def drawn():
-            while on_progress.drawing is not None and on_progress.drawing._line is None:
+            while on_progress.line is not None and on_progress.line._line is None:
                 time.sleep(0.01)
 
 {body}
@@ -45,7 +45,7 @@ def work():
 
 sys.exit(ended(work))
 """
-SOON = "drawing.DELAY = 0.1"
+SOON = "progress_line.DELAY = 0.1"
 PLAIN = "sys.modules['rich.console'] = None"
 A_WHILE = """
 for done in range(11):

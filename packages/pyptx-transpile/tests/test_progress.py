@@ -21,10 +21,10 @@ FUNCTION = "\n.visible .entry k{}()\n{{\n\t.reg .b32 %r<9>;\n{}\tret;\n}}\n"
 LINE = "\tadd.s32 %r1, %r2, 3;\n"
 COMMAND = """
 import sys
-from pyptx_ir.terminal import drawing
+from pyptx_ir.terminal import progress_line
 from pyptx_transpile.command import run
 
-drawing.DELAY = 0.1
+progress_line.DELAY = 0.1
 sys.exit(run(sys.argv[1:]))
 """
 

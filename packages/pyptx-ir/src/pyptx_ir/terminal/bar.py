@@ -1,4 +1,4 @@
-"""A progress bar, drawn by rich, which is an optional requirement: only `drawing.py` imports this module."""
+"""A progress bar, drawn by rich, which is an optional requirement: only `progress_line.py` imports this module."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator
     from contextlib import AbstractContextManager
 
-    from pyptx_ir.terminal.drawing import Drawing
+    from pyptx_ir.terminal.progress_line import ProgressLine
 
 ProgressCallback: TypeAlias = "Callable[[int, int], None]"
 """Called with the number of units done and the total. If the total is unknown, it is 0, and steps are counted."""
@@ -26,7 +26,7 @@ class Progress:
         self._begun = time.monotonic()
         self._first = self._last = (self._begun, 0)  # time and units done, at the first call and the last change
         self.total = 0
-        self.drawing: Drawing | None = None
+        self.line: ProgressLine | None = None
 
     @property
     def done(self) -> int:
@@ -43,7 +43,7 @@ class Progress:
 
     def hidden(self) -> AbstractContextManager[None]:
         """Erase the line while the caller prints."""
-        return nullcontext() if self.drawing is None else self.drawing.hidden()
+        return nullcontext() if self.line is None else self.line.hidden()
 
     def text(self) -> str:
         """Return `WHAT: 12 of 64 CTAs, 0:05 left`; without a known time left, the elapsed time in minutes:seconds."""
@@ -70,14 +70,14 @@ def show_progress(what: str, unit: str = "step") -> Generator[Progress]:
     if not sys.stderr.isatty():
         yield progress
         return
-    from pyptx_ir.terminal.drawing import Drawing
+    from pyptx_ir.terminal.progress_line import ProgressLine
 
-    progress.drawing = drawing = Drawing(progress)
+    progress.line = line = ProgressLine(progress)
     try:
-        drawing.start()
+        line.start()
         yield progress
     finally:
-        drawing.end()
+        line.end()
 
 
 def _clock(seconds: float) -> str:

@@ -26,7 +26,7 @@ _COLUMNS: Final = 80  # width of a terminal that does not know its size
 _PATIENCE: Final = 1.0  # maximum seconds to wait for the thread, which an unresponsive terminal may block
 
 
-class Drawing:
+class ProgressLine:
     """A line on standard error with the text of a `Progress`."""
 
     def __init__(self, progress: Progress) -> None:
