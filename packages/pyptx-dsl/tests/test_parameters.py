@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from pyptx_dsl import ptx, reg
-from pyptx_dsl.errors import OperandError
+from pyptx_dsl.errors import OperandError, UnknownTypeError
 from pyptx_dsl.kernels.decorator import kernel
 from pyptx_dsl.modules.beginning import module
 from pyptx_dsl.types import b8, b32, f32, s32, u32, u64
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def instructions(text: str) -> list[str]:
@@ -38,6 +43,15 @@ def test_an_array_is_no_scalar_parameter() -> None:
 
     with pytest.raises(OperandError, match=r"(?s)no scalar parameter 'map'.*scalars: n, p;"):
         kernel(raw_params=[("u32", "n"), ("b8.align64.array128", "map"), ("u64", "p")])(k).ptx()
+
+
+@pytest.mark.parametrize("call", [lambda: ptx.param("u32", "n"), lambda: ptx.params("n", dtype="u32")])
+def test_a_type_is_no_text(call: Callable[[], object]) -> None:
+    def k() -> None:
+        call()
+
+    with pytest.raises(UnknownTypeError, match=r"pass a type of pyptx\.types"):
+        kernel(raw_params=[("u32", "n")])(k).ptx()
 
 
 def test_pointers_go_where_they_are_told_and_generic_ones_are_converted() -> None:

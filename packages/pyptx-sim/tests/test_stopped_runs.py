@@ -114,3 +114,19 @@ def test_the_command_prints_the_findings_and_why_it_stopped(
     assert "help: " in told.out
     assert reason in told.err
     assert "shared-race" not in told.err
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("bar.sync 0, 96;", "deadlock"),
+        ("mov.u64 %rd1, 64; ld.global.u32 %r1, [%rd1];", "invalid global read"),
+    ],
+)
+def test_without_checks_a_fault_of_the_kernel_is_no_usage_error(
+    body: str, reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "k.ptx"
+    file.write_text(module(body))
+    assert main(["sim", str(file), "--block", "64", "--arg", "u32[64]", "--checks", "none"]) == 1
+    assert reason in capsys.readouterr().err

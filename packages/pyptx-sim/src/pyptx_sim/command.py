@@ -19,7 +19,7 @@ from pyptx_ir.syntax.source import Source
 from pyptx_ir.terminal import write
 from pyptx_ir.terminal.progress import show_progress
 from pyptx_sim import specifications
-from pyptx_sim.errors import KernelTrap, LaunchError, SimulationInterrupted, StepLimitExceeded
+from pyptx_sim.errors import STOPS, LaunchError, SimulationInterrupted
 from pyptx_sim.extension import examples
 from pyptx_sim.kernel_runs import simulated
 from pyptx_sim.launch import Launch
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from pyptx_ir.sources.sizes import Sizes
     from pyptx_ir.syntax.nodes import Module
     from pyptx_ir.terminal.progress import ProgressCallback
+    from pyptx_sim.errors import Stopped
     from pyptx_sim.findings import Finding
     from pyptx_sim.operation import Array
     from pyptx_sim.result import Result
@@ -79,7 +80,7 @@ def _ran(options: argparse.Namespace, sizes: Sizes) -> int:
         with show_progress("simulating", "CTA") as on_progress:
             modules = [parse(source.text, source.name) for source in sources]
             result, saved = _launched(modules, options, on_progress)
-    except (KernelTrap, StepLimitExceeded, KeyboardInterrupt) as stopped:
+    except (*STOPS, KeyboardInterrupt) as stopped:
         return _stopped(options, files, stopped)
     except ValueError as error:
         raise LaunchError(str(error)) from error
@@ -93,7 +94,7 @@ def _ran_kernel(kernel: RunnableKernel, options: argparse.Namespace) -> int:
     try:
         with show_progress("simulating", "CTA") as on_progress:
             result, inputs = simulated(kernel, options, on_progress)
-    except (KernelTrap, StepLimitExceeded, KeyboardInterrupt) as stopped:
+    except (*STOPS, KeyboardInterrupt) as stopped:
         return _stopped(options, (), stopped)
     arrays = {**inputs, **dict(zip(kernel.outputs, map(np.asarray, result.outputs), strict=False))}
     for each in options.save:
@@ -113,7 +114,7 @@ def _completed(options: argparse.Namespace, files: Sequence[str], result: Result
 def _stopped(
     options: argparse.Namespace,
     files: Sequence[str],
-    error: KernelTrap | StepLimitExceeded | KeyboardInterrupt,
+    error: Stopped | KeyboardInterrupt,
 ) -> int:
     """Print the findings of a run before an error, and the error; raise an interrupt again."""
     if isinstance(error, KeyboardInterrupt) and not isinstance(error, SimulationInterrupted):  # before the launch

@@ -23,7 +23,7 @@ UserWarning
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pyptx_ir.errors import PyptxError
 from pyptx_ir.errors import SimulatedExecution as SimulatedExecution  # noqa: PLC0414  filters of warnings name it here
@@ -135,6 +135,13 @@ def fault_text(rule: str, message: str, label: str | None, notes: Iterable[str] 
 
 class KernelTrap(SimulationError):  # noqa: N818 - the instruction's name
     """The kernel executed `trap`, or a device assertion failed."""
+
+
+Stopped: TypeAlias = KernelTrap | StepLimitExceeded | MemoryFault | BarrierFault | Deadlock
+"""Errors that end the run of a kernel; runs of other schedules may complete."""
+
+STOPS: Final = (KernelTrap, StepLimitExceeded, MemoryFault, BarrierFault, Deadlock)
+"""The classes of `Stopped`."""
 
 
 class SimulationInterrupted(KeyboardInterrupt):

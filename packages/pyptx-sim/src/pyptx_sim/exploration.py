@@ -17,14 +17,11 @@ from pyptx_ir.syntax import emit
 from pyptx_ir.syntax.nodes import Module
 from pyptx_sim.arrays import is_cpu_array, span_of
 from pyptx_sim.errors import (
-    BarrierFault,
-    Deadlock,
+    STOPS,
     ExplorationInterrupted,
-    KernelTrap,
     LaunchError,
-    MemoryFault,
     SimulationInterrupted,
-    StepLimitExceeded,
+    Stopped,
 )
 from pyptx_sim.launch import LaunchFields
 from pyptx_sim.outcome import Outcome
@@ -44,9 +41,6 @@ if TYPE_CHECKING:
     from pyptx_sim.simulator import Checks
     from pyptx_sim.spans import HostSpan
     from pyptx_sim.workers import Workers
-
-Stopped: TypeAlias = KernelTrap | StepLimitExceeded | MemoryFault | BarrierFault | Deadlock
-"""Errors that end a run of one schedule; runs of other schedules may complete."""
 
 
 class Options(LaunchFields, total=False):
@@ -213,7 +207,7 @@ def _tried(job: _Job, schedule: Schedule, *, keep_arrays: bool) -> Result | Stop
         return run(
             modules, launch, seed=schedule.seed, delay_async=schedule.delay_async, keep_arrays=keep_arrays, **options
         )
-    except (KernelTrap, StepLimitExceeded, MemoryFault, BarrierFault, Deadlock) as error:
+    except STOPS as error:
         return error
 
 

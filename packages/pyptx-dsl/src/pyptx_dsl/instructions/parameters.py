@@ -9,7 +9,7 @@ from pyptx_dsl.errors import OperandError, RegisterTypeError
 from pyptx_dsl.registers.operands import AddressOperand, as_items
 from pyptx_dsl.registers.register import Reg, RegArray
 from pyptx_dsl.trace_context import active
-from pyptx_dsl.types import BY_NAME, PtxType, b64, u64
+from pyptx_dsl.types import BY_NAME, PtxType, as_type, b64, u64
 from pyptx_ir.syntax import operands as tree
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def params(
     a scalar parameter or `dtype` is given. Manual: "Kernel Function Parameters".
     """
     trace = active("ptx.params")
-    types = [_declared(name, trace) if dtype is None else dtype for name in names]
+    types = [_declared(name, trace) if dtype is None else as_type(dtype) for name in names]
     if bits:
         types = [BY_NAME[f"b{each.bits}"] for each in types]
     registers = _registers("into", into, types, trace)
@@ -80,7 +80,7 @@ def param(dtype: PtxType, name: str, dst: Reg | None = None) -> Reg:
     A scalar is loaded, `ld.param.type dst, [name];`. For an array (`b8.align64.array128`), the address is returned,
     `mov.type dst, name;`, in a 64-bit type. Manual: "Kernel Function Parameters".
     """
-    trace = active("ptx.param")
+    trace, dtype = active("ptx.param"), as_type(dtype)
     register = trace.fresh(dtype) if dst is None else dst
     if not trace.has_symbol(name):
         raise OperandError(
