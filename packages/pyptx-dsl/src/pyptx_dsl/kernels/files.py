@@ -10,6 +10,7 @@ import sys
 from contextlib import chdir, contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from functools import cache
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,16 @@ from pyptx_ir.machinery import is_internal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import ModuleType, TracebackType
+    from types import CodeType, ModuleType, TracebackType
+
+
+class _SourceLoader(SourceFileLoader):
+    """A loader that neither reads nor writes bytecode, as `python FILE.py` does not for its file."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        """Compile the file."""
+        del fullname
+        return self.source_to_code(self.get_data(self.path), self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +76,8 @@ class PythonFile:
 
         package = ".".join(self.path.parent.relative_to(_root(self.path)).parts)
         name = f"_pyptx_{self.path.stem}"  # the prefix avoids the name of an installed module
-        spec = spec_from_file_location(f"{package}.{name}" if package else name, self.path)
+        name = f"{package}.{name}" if package else name
+        spec = spec_from_file_location(name, self.path, loader=_SourceLoader(name, str(self.path)))
         if spec is None or spec.loader is None:
             raise KernelFileError(f"cannot import {self.path}")
         module = module_from_spec(spec)
