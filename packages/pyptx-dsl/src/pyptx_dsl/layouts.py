@@ -16,6 +16,7 @@ from pyptx_ir.isa.modules.sizes import storage_of
 from pyptx_ir.syntax.nodes import Function, Instruction, Variable
 from pyptx_ir.syntax.source import visible
 from pyptx_ir.syntax.walk import walk
+from pyptx_ir.terminal import aligned
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -190,13 +191,10 @@ def _drawn(fragment: Fragment) -> str:
 
 def _aligned(title: str, head: Sequence[str], rows: Sequence[Sequence[object]]) -> Iterator[str]:
     """Yield the lines of a table; numbers are right-aligned."""
-    lines = [head, *([str(cell) for cell in row] for row in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
-    right = [all(isinstance(row[column], int) or row[column] == "?" for row in rows) for column in range(len(head))]
+    right = [column for column in range(len(head)) if all(_is_number(row[column]) for row in rows)]
     yield title
-    for line in lines:
-        cells = (
-            cell.rjust(width) if number else cell.ljust(width)
-            for cell, width, number in zip(line, widths, right, strict=True)
-        )
-        yield f"  {'  '.join(cells)}".rstrip()
+    yield from (f"  {line}" for line in aligned([head, *(list(map(str, row)) for row in rows)], right))
+
+
+def _is_number(cell: object) -> bool:
+    return isinstance(cell, int) or cell == "?"

@@ -9,6 +9,6 @@ from __future__ import annotations
 from pyptx_ir.terminal.code import write_code
 from pyptx_ir.terminal.color import colored, painted, styled, write, write_help
 from pyptx_ir.terminal.files import output_to
-from pyptx_ir.terminal.tables import table
+from pyptx_ir.terminal.tables import aligned, table
 
-__all__ = ["colored", "output_to", "painted", "styled", "table", "write", "write_code", "write_help"]
+__all__ = ["aligned", "colored", "output_to", "painted", "styled", "table", "write", "write_code", "write_help"]

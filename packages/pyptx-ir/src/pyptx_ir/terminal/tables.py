@@ -32,7 +32,7 @@ def table(
     """
     stream = stream or sys.stdout
     heads = [[styled(name, "heading", stream) for name in headings]] if headings else []
-    lines = _aligned([*heads, *rows], right)
+    lines = aligned([*heads, *rows], right)
     if stream.isatty() and find_spec("rich") is not None:
         width = shutil.get_terminal_size().columns
         if max((len(plain(line)) for line in lines), default=0) > width:
@@ -40,7 +40,8 @@ def table(
     return "".join(f"{line}\n" for line in lines)
 
 
-def _aligned(rows: Sequence[Sequence[str]], right: Collection[int]) -> list[str]:
+def aligned(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[str]:
+    """Return a line per row, with two spaces between columns; the columns `right` are aligned to the right."""
     widths = [max(len(plain(cell)) for cell in column) for column in zip(*rows, strict=True)]
     return [(" " * _BETWEEN).join(map(_padded, row, widths, _sides(row, right))).rstrip() for row in rows]
 
