@@ -65,6 +65,11 @@ def test_an_edit_changes_what_was_edited(kernel: Path) -> None:
     assert changed[0][0].replace(", 2;", ", 3;") == changed[0][1]
 
 
+def test_the_python_of_a_module_is_an_input_with_its_ptx(kernel: Path, tmp_path: Path) -> None:
+    done = run("-m", "pyptx", "ptx", kernel, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, KERNEL.read_bytes())
+
+
 def test_standard_input_output_and_reports(tmp_path: Path) -> None:
     data = KERNEL.read_bytes()
     done = run("-m", "pyptx", "transpile", "-", "--sugar", "--report", "json", "-o", "out.py", cwd=tmp_path, given=data)

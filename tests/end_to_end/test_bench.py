@@ -49,10 +49,11 @@ def file(tmp_path: Path) -> str:
     return str(path)
 
 
-def bench(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run `pyptx bench` in a process whose driver is the host driver."""
+def bench(folder: Path, *words: str, driver: str = "") -> subprocess.CompletedProcess[str]:
+    """Run `pyptx bench` in a process whose driver is the host driver, or `driver`."""
     environment = gpu_rehearsal.environment(gpu_rehearsal.host_driver(), folder, gpu_rehearsal.tool("ptxas"))
     environment["PYTHONPATH"] = os.pathsep.join([environment["PYTHONPATH"], os.environ.get("PYTHONPATH", "")])
+    environment |= {"PYPTX_LIBCUDA": driver} if driver else {}
     command = [sys.executable, "-m", "pyptx", "bench", *words]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
@@ -84,20 +85,25 @@ def test_a_fault_of_the_kernel_is_an_error_that_names_the_first_failed_call(file
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--N", "32"], "pyptx bench: copied cannot be measured: no CUDA driver: "),
         ([], "pyptx bench: copied: no size for N\nhelp: add --N 16"),
         (["--N", "32", "--runs", "19"], "argument --runs: expected a number of at least 20, got '19'\nhelp:"),
     ],
 )
 def test_errors_have_status_2_and_help(
-    words: list[str], message: str, file: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    words: list[str], message: str, file: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("PYPTX_LIBCUDA", "libcuda-is-not-installed.so")
     assert main(["bench", file, *words]) == 2
     out, error = capsys.readouterr()
     assert out == ""
     assert message in error
     assert "\nhelp: " in error
+
+
+def test_without_a_driver_there_is_help(file: str, tmp_path: Path) -> None:
+    done = bench(tmp_path, file, "--N", "32", driver="libcuda-is-not-installed.so")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "pyptx bench: copied cannot be measured: no CUDA driver: " in done.stderr
+    assert "\nhelp: " in done.stderr
 
 
 @pytest.mark.parametrize("name", ["missing.py:copied", "kernels.py:missing", "kernels.ptx", "."])

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PTX = ".version 8.5\n.target sm_90a\n.address_size 64\n.visible .entry k() { ret; }\n"
+LONG = """{
+    .reg .b32 %r; .reg .pred %p; mov.u32 %r, 0;
+    L: add.u32 %r, %r, 1; setp.lt.u32 %p, %r, 2000000000; @%p bra L; ret;
+}"""
 WITH_INPUT = [
     "check",
     "check --json",
@@ -167,19 +171,20 @@ def interruptible() -> Iterator[None]:
 def test_an_interrupt_ends_the_command_with_one_line(line: str, tmp_path: Path) -> None:
     path = tmp_path / "endless.ptx"
     if line.startswith("sim"):
-        path.write_text(PTX.replace("{ ret; }", "{ L: bra L; }"))
+        path.write_text(PTX.replace("{ ret; }", LONG))
     else:
         os.mkfifo(path)  # no process writes to it
     command = [sys.executable, "-m", "pyptx", *line.split(), str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             writer = os.open(path, os.O_WRONLY) if path.is_fifo() else None  # waits until the command reads
-            time.sleep(3 if writer is None else 0)  # `sim` compiles, and runs an endless loop
+            time.sleep(2 if writer is None else 0)  # `sim` compiles, and runs a loop for minutes
             process.send_signal(signal.SIGINT)
             _, said = process.communicate(timeout=20)
         finally:
             process.kill()
     if writer is not None:
         os.close(writer)
-    assert process.returncode == INTERRUPTED
+    # After an interrupt in the `exec` of a string, as in imports, CPython exits by the signal: 130 in a shell.
+    assert process.returncode in (INTERRUPTED, -signal.SIGINT)
     assert re.fullmatch(r"\ninterrupted( after 0 of \d+ \w+)?\n", said)

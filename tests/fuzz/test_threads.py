@@ -21,7 +21,7 @@ from .threads.shrinking import shrunk
 
 pytestmark = pytest.mark.no_cover
 
-PROGRAMS, SCHEDULES, CHUNK = 200, 3, 20
+PROGRAMS, SCHEDULES, CHUNK = 100, 3, 20
 UNDEFINED_READS = 10
 
 

@@ -13,7 +13,7 @@ from time import sleep
 
 import pytest
 
-from pyptx_ir.commands import INTERRUPTED, main
+from pyptx_ir.commands import INTERRUPTED
 from pyptx_transpile.command import run
 from pyptx_transpile.transpiler import ptx_to_python
 
@@ -64,14 +64,6 @@ def test_the_python_file_of_a_kernel_is_not_overwritten(tmp_path: Path, capsys: 
             assert "k.py is an input and would be overwritten" in capsys.readouterr().err
     assert source.read_text() == KERNEL
     assert run([str(source), "-o", str(tmp_path / "out.py")]) == 0
-
-
-def test_the_python_of_a_module_is_an_input_with_its_ptx(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    source, made = tmp_path / "k.ptx", tmp_path / "k.py"
-    source.write_text(SOURCE)
-    assert run([str(source), "-o", str(made)]) == 0
-    assert main(["ptx", str(made)]) == 0
-    assert capfd.readouterr().out == SOURCE
 
 
 def test_kernels_of_python_files_are_transpiled_in_parallel(tmp_path: Path) -> None:
