@@ -6,7 +6,7 @@ import io
 import json
 import re
 import sys
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from importlib import util
 from typing import TYPE_CHECKING
 
@@ -125,6 +125,27 @@ def test_code_is_highlighted_on_a_terminal_and_keeps_its_bytes(text: str, monkey
     shown = stream.buffer.getvalue()  # type: ignore[attr-defined] # BytesIO
     assert re.sub(rb"\x1b\[[\d;]*m", b"", shown) == text.encode("utf-8", "surrogateescape")
     assert (b"\x1b" in shown) == any(map(str.isalpha, text.split(" ", maxsplit=1)[0].replace(".", "")))
+
+
+def test_code_for_other_programs_has_no_colors(
+    capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    write_code("mov.u32 %r1, 0;\n", "pyptx")
+    sys.stdout.flush()
+    assert capfdbinary.readouterr().out == b"mov.u32 %r1, 0;\n"
+
+
+def test_commands_write_to_streams_without_bytes(tmp_path: Path) -> None:
+    file = tmp_path / "k.ptx"
+    file.write_text(".version 8.0\n.target sm_80\n.address_size 64\n")
+    with redirect_stdout(io.StringIO()) as formatted:  # as in a notebook
+        assert main(["fmt", str(file), "-o", "-"]) == 0
+    other = tmp_path / "other.ptx"
+    other.write_text(formatted.getvalue().replace("sm_80", "sm_90"))
+    with redirect_stdout(io.StringIO()) as compared:
+        assert main(["diff", str(file), str(other)]) == 1
+    assert ".target sm_90" in compared.getvalue()
 
 
 def test_help_has_headings_in_color(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from pyptx_ir.syntax.source import encode
 from pyptx_ir.syntax.style.formatting import formatted
 from pyptx_ir.syntax.style.inference import infer_style
 from pyptx_ir.syntax.style.known import KNOWN
-from pyptx_ir.terminal import write
+from pyptx_ir.terminal import write, write_bytes_of
 
 if TYPE_CHECKING:
     import argparse
@@ -158,8 +158,7 @@ def _images(sources: Sequence[PtxSource], work: _Work) -> int:
 
 def _write(name: str, text: str, *, changed: bool) -> None:
     if name == "-":
-        sys.stdout.flush()
-        sys.stdout.buffer.write(encode(text))
+        write_bytes_of(text)
     elif changed:
         Path(name).write_bytes(encode(text))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from pyptx_ir.paths import displayed_path
 from pyptx_ir.reports import Position, Problem, Report, Unreadable
 from pyptx_sim.extension import rules
 
@@ -48,6 +49,6 @@ def _positions(
 ) -> Iterator[Position]:
     """Yield the position of an instruction: the user's innermost line of Python, or else the line of PTX."""
     if origin:
-        yield Position(origin[0].file, origin[0].line, label=label or "")
+        yield Position(displayed_path(origin[0].file), origin[0].line, label=label or "")
     elif line is not None:
         yield Position(files[module or 0], line, label=label or "")

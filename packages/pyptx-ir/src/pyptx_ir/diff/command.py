@@ -13,8 +13,7 @@ from pyptx_ir.reports import render
 from pyptx_ir.sources.reader import ARCH, INPUTS, read_source
 from pyptx_ir.sources.sizes import run_with_sizes, with_sizes
 from pyptx_ir.syntax.parser import parse
-from pyptx_ir.syntax.source import encode
-from pyptx_ir.terminal import colored
+from pyptx_ir.terminal import colored, write_bytes_of
 
 if TYPE_CHECKING:
     import argparse
@@ -42,8 +41,7 @@ def _compared(options: argparse.Namespace, sizes: Sizes) -> int:
         sys.stdout.write(render(report_of(comparison, names, renamings=options.renames), options.format))
     elif not options.quiet:
         shown = text(comparison, names, colors=_colors(options.color), renamings=options.renames)
-        sys.stdout.flush()
-        sys.stdout.buffer.write(encode(shown))
+        write_bytes_of(shown)
     return SAME if comparison.same else DIFFERENT
 
 

@@ -1,4 +1,4 @@
-"""Highlighted code: PTX and Python on a terminal."""
+"""Texts that other programs read, byte for byte, and highlighted code on a terminal."""
 
 from __future__ import annotations
 
@@ -12,15 +12,27 @@ _MOST: Final = 200_000  # characters; highlighting longer code takes seconds
 
 
 def write_code(text: str, language: str) -> None:
-    """Write code to standard output; bytes that were not UTF-8 when it was read are written as they were.
+    """Write code to standard output, as `write_bytes_of` does.
 
-    If standard output gets colors, the code is highlighted by Pygments, which comes with `pyptx[rich]`. `language` is a
-    name of a lexer: `pyptx` for PTX, or `python`.
+    On a terminal with colors, the code is highlighted by Pygments, which comes with `pyptx[rich]`. In files and pipes
+    it never is, because other programs read it. `language` is a name of a lexer: `pyptx` for PTX, or `python`.
     """
-    if len(text) <= _MOST and colored(sys.stdout) and find_spec("pygments") is not None:
+    if len(text) <= _MOST and sys.stdout.isatty() and colored(sys.stdout) and find_spec("pygments") is not None:
         text = _highlighted(text, language)
+    write_bytes_of(text)
+
+
+def write_bytes_of(text: str) -> None:
+    """Write a text to standard output without a change; bytes that were not UTF-8 are written as they were read.
+
+    A standard output without bytes, such as that of a notebook or a `StringIO`, gets the text.
+    """
     sys.stdout.flush()
-    sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
+    buffer = getattr(sys.stdout, "buffer", None)
+    if buffer is None:
+        sys.stdout.write(text)
+    else:
+        buffer.write(text.encode("utf-8", "surrogateescape"))
 
 
 def _highlighted(text: str, language: str) -> str:

@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.target_rows import TargetRow
     from pyptx_ir.toolchain.resources import Resources
 
+# Allocation of registers since compute capability 3.0. CUDA occupancy calculator: "GPU Data".
+_KEPLER: Final = 30
+_WARP: Final = 32
+_UNIT: Final = 256
+_PARTITIONS: Final = 4
 _BARRIERS: Final = 16  # per CTA. Manual: "Parallel Synchronization and Communication Instructions: bar"
 _TITLES: Final = ("resource", "used", "limit", "of")
 
@@ -36,7 +41,7 @@ def _rows(used: Resources, target: TargetRow | None) -> Iterator[Sequence[object
     """Yield the rows: figures of registers, shared memory and barriers always, all others if they are not 0."""
     registers, shared = (target.registers, target.shared_optin) if target else ("", "")
     yield "registers", used.registers, registers, "a thread"
-    if target is not None:
+    if target is not None and target.number >= _KEPLER:
         yield "threads that these registers allow", _threads(used.registers, target), target.threads, "a CTA"
     yield "shared memory, bytes", used.shared, shared, "a CTA"
     yield "barriers", used.barriers, _BARRIERS, "a CTA"
@@ -49,5 +54,10 @@ def _rows(used: Resources, target: TargetRow | None) -> Iterator[Sequence[object
 
 
 def _threads(registers: int, target: TargetRow) -> int:
-    """Return the largest CTA, in whole warps, whose registers fit into those of a CTA."""
-    return min(target.threads, target.registers_per_block // max(registers, 1) // 32 * 32)
+    """Return the size of the largest CTA whose registers fit.
+
+    A CTA's warps are distributed over four partitions of the SM, each with a quarter of the registers. A warp's
+    registers are allocated in units of 256.
+    """
+    of_warp = -(-max(registers, 1) * _WARP // _UNIT) * _UNIT
+    return min(target.threads, target.registers_per_block // _PARTITIONS // of_warp * _PARTITIONS * _WARP)
