@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -29,16 +28,16 @@ if TYPE_CHECKING:
 __all__ = ["Relation", "StoreRelation", "StoredNumbers"]
 
 
-class Relation(IntEnum):
-    """Relation of the values of two racing stores, from benign to harmful."""
+class Relation:
+    """Relation of the values of two racing stores, from benign to harmful; no Enum, for the reason of `State`."""
 
-    EQUAL = 0
+    EQUAL: Final = 0
     """The same instructions compute both stored values from the same inputs."""
-    ROUNDED = 1
+    ROUNDED: Final = 1
     """Both stored values are equal in exact arithmetic."""
-    UNKNOWN = 2
+    UNKNOWN: Final = 2
     """One stored value has unknown inputs, or both stored values depend on the same inputs in different ways."""
-    DIFFERENT = 3
+    DIFFERENT: Final = 3
     """The two stored values depend on different inputs."""
 
 
@@ -46,7 +45,7 @@ class Relation(IntEnum):
 class StoreRelation:
     """Worst relation of the values of two racing store instructions, and their greatest difference in ulp."""
 
-    copies: Relation = Relation.EQUAL
+    copies: int = Relation.EQUAL
     ulps: int = 0
 
 
@@ -173,7 +172,7 @@ class StoredNumbers(Observer):
         copies = np.where(own[1] == other[1], Relation.ROUNDED, np.where(unknown, Relation.UNKNOWN, Relation.DIFFERENT))
         copies = np.where(own[0] == other[0], np.where(same, Relation.EQUAL, Relation.UNKNOWN), copies)
         copies = np.where(known, copies, Relation.UNKNOWN)
-        verdict.copies = max(verdict.copies, Relation(int(copies.max())))
+        verdict.copies = max(verdict.copies, int(copies.max()))
         rounded = copies == Relation.ROUNDED
         if rounded.any():
             element = self._sites[step.pc].element

@@ -121,11 +121,11 @@ def _describe(wave: Wave, code: Code, split: int) -> tuple[str, str]:
 
 def reason(wave: Wave, split: int) -> str:
     """Return why a warp split cannot continue: the object that it waits for, and its missing arrivals."""
-    reasons: dict[State, Callable[[int], str]] = {
+    reasons: dict[int, Callable[[int], str]] = {
         State.BARRIER: wave.barriers.describe,
         State.WARPGROUP: partial(describe_warpgroup, wave),
     }
-    state = State(int(wave.splits.state[split]))
+    state = int(wave.splits.state[split])
     if state == State.STALLED:
         return wave.stall_at(int(wave.splits.key[split])).describe(int(wave.splits.warp[split]))
     if state in reasons:

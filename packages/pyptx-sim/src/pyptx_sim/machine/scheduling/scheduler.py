@@ -320,7 +320,7 @@ class Scheduler:
         """Resume splits that wait at a `Gate` for lanes that can never arrive; return False without such splits."""
         return self._force_gates((State.READY, State.MBARRIER))
 
-    def _force_gates(self, coming: tuple[State, ...]) -> bool:
+    def _force_gates(self, coming: tuple[int, ...]) -> bool:
         """Report and resume splits that wait at a `Gate` for lanes that cannot arrive.
 
         Lanes cannot arrive if no split of the warp has a state of `coming`.

@@ -7,8 +7,7 @@ therefore take a few array operations for the whole wave.
 
 from __future__ import annotations
 
-from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -19,16 +18,20 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Array, Mask
 
 
-class State(IntEnum):
-    """Execution state of a warp split."""
+class State:
+    """Execution states of a warp split, the numbers in `WarpSplits.state`.
 
-    READY = 0
-    BARRIER = 1  # the warp split waits at a CTA barrier
-    GATE = 2  # the warp split waits for other lanes of its warp (`Gate`)
-    DEAD = 3  # the warp split has exited, or was merged into another split
-    MBARRIER = 4  # the warp split is suspended in an mbarrier wait, which may return false
-    WARPGROUP = 5  # the warp split waits for the other warps of its warpgroup
-    STALLED = 6  # the warp split waits for a condition of an extension; its `key` identifies the condition
+    They are no Enum: NumPy asks operands for attributes such as `__array_ufunc__`, and drops the errors of the Python
+    code that an Enum runs then, an interrupt included.
+    """
+
+    READY: Final = 0
+    BARRIER: Final = 1  # the warp split waits at a CTA barrier
+    GATE: Final = 2  # the warp split waits for other lanes of its warp (`Gate`)
+    DEAD: Final = 3  # the warp split has exited, or was merged into another split
+    MBARRIER: Final = 4  # the warp split is suspended in an mbarrier wait, which may return false
+    WARPGROUP: Final = 5  # the warp split waits for the other warps of its warpgroup
+    STALLED: Final = 6  # the warp split waits for a condition of an extension; its `key` identifies the condition
 
 
 _FIELDS = ("warp", "block", "mask", "state", "frame", "key", "site", "value", "last_run", "parked")
