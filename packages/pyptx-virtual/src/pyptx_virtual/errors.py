@@ -1,0 +1,38 @@
+"""Errors of pyptx-virtual.
+
+PyptxError
+└── VirtualDeviceError
+    ├── ActivationError         the virtual device cannot be activated in this process
+    │   ├── AlreadyActive       a virtual device with other options is active
+    │   ├── RealGpuPresent      the machine has a GPU
+    │   └── UnsupportedTorch    this build of torch lacks a part that the torch door needs
+    └── NotActive               no virtual device is active
+"""
+
+from __future__ import annotations
+
+from pyptx_ir.errors import PyptxError
+
+
+class VirtualDeviceError(PyptxError):
+    """Base of every error of pyptx-virtual."""
+
+
+class ActivationError(VirtualDeviceError):
+    """The virtual device cannot be activated in this process."""
+
+
+class AlreadyActive(ActivationError):  # noqa: N818 - reads as a state
+    """A virtual device with other options is active in this process."""
+
+
+class RealGpuPresent(ActivationError):  # noqa: N818 - reads as a state
+    """The machine has a GPU, and the caller has not asked to shadow it."""
+
+
+class UnsupportedTorch(ActivationError):  # noqa: N818 - reads as a state
+    """This build of torch lacks a part that the torch door needs."""
+
+
+class NotActive(VirtualDeviceError):  # noqa: N818 - reads as a state
+    """No virtual device is active in this process."""

@@ -1,0 +1,203 @@
+"""The functions and classes of `torch._C` that the Python code of `torch.cuda` calls.
+
+A CPU build of torch lacks them. With them, `torch.cuda` runs unmodified. Its modules test for some of the names when
+they are imported, and choose substitutes. These choices are repeated here.
+"""
+
+from __future__ import annotations
+
+import enum
+import importlib
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from pyptx_virtual.torch.mixing import invalid_ordinal
+from pyptx_virtual.torch.properties import DeviceProperties, properties_of
+from pyptx_virtual.torch.streams import DEFAULT, Streams
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyptx_virtual.device import MemoryUse, VirtualDevice
+    from pyptx_virtual.torch.random_numbers import RandomNumbers
+
+CUDA_VERSION: Final = (13, 0)
+"""CUDA release that torch reports: the first one whose PTX has all targets of the simulator."""
+
+_MENTIONED: Final = re.compile(r"torch\._C\.(_cuda_\w+)\(")
+_CLASSES: Final = ("Stream", "ExternalStream", "Event")
+
+# ruff: noqa: SLF001 - the module is about private names
+
+
+class _CudaError(enum.IntEnum):
+    """The class that torch calls `_cudart.cudaError`."""
+
+    success = 0
+
+
+class Bindings:
+    """The names of `torch._C`, for one virtual device."""
+
+    def __init__(self, device: VirtualDevice, random_numbers: RandomNumbers) -> None:
+        self._device = device
+        self._random = random_numbers
+        self._properties = properties_of(device)
+        self._streams = Streams(device.context.synchronize)
+
+    def install(self) -> None:
+        """Add the names to `torch._C`, and let `torch.cuda` use them."""
+        for name, value in {**self._classes(), **self._functions()}.items():
+            setattr(torch._C, name, value)
+        for name in _mentioned():
+            if not hasattr(torch._C, name):
+                setattr(torch._C, name, _unavailable(name))
+        torch._C._has_cuda = True
+        torch.version.cuda = ".".join(map(str, CUDA_VERSION))
+        cuda: Any = torch.cuda
+        cuda._cudart = self._runtime()
+        cuda._CudaDeviceProperties = DeviceProperties
+        cuda._exchange_device = cuda._maybe_exchange_device = self._exchange
+        cuda._is_in_bad_fork = _no
+        cuda._get_device_properties = self._get_properties
+        _reload_streams()
+
+    def _classes(self) -> dict[str, object]:
+        return {
+            "_CudaStreamBase": self._streams.stream_base(),
+            "_CudaEventBase": self._streams.event_base(),
+            "_CudaDeviceProperties": DeviceProperties,
+        }
+
+    def _functions(self) -> dict[str, Callable[..., object]]:
+        streams, device = self._streams, self._device
+        return {
+            "_cuda_init": self._init,
+            "_cuda_isInBadFork": _no,
+            "_cuda_getDeviceCount": lambda: 1,
+            "_cuda_getDevice": lambda: 0,
+            "_cuda_setDevice": self._exchange,
+            "_cuda_exchangeDevice": self._exchange,
+            "_cuda_maybeExchangeDevice": self._exchange,
+            "_cuda_canDeviceAccessPeer": lambda *_: False,
+            "_cuda_getArchFlags": lambda: f"sm_{device.target.number}",
+            "_cuda_getCompiledVersion": lambda: CUDA_VERSION[0] * 1000 + CUDA_VERSION[1] * 10,
+            "_cuda_synchronize": streams.synchronize,
+            "_cuda_getCurrentStream": lambda _index=0: streams.current,
+            "_cuda_getCurrentRawStream": lambda _index=0: streams.current[0],
+            "_cuda_getDefaultStream": lambda _index=0: DEFAULT,
+            "_cuda_getStreamFromExternal": lambda address, _index=0: (address, *DEFAULT[1:]),
+            "_cuda_setStream": self._set_stream,
+            "_cuda_isCurrentStreamCapturing": _no,
+            "_cuda_emptyCache": device.reclaim,
+            "_cuda_ipc_collect": lambda: None,
+            "_cuda_memoryStats": self._memory_stats,
+            "_cuda_resetPeakMemoryStats": self._reset_peak,
+            "_cuda_resetAccumulatedMemoryStats": self._reset_accumulated,
+            "_cuda_getAllocatorBackend": lambda: "native",
+            "_cuda_getMemoryFraction": lambda _index=0: 1.0,
+            "_cuda_set_sync_debug_mode": lambda _mode: None,
+            "_cuda_get_sync_debug_mode": lambda: 0,
+            "_cuda_clearCublasWorkspaces": lambda: None,
+            "_cuda_sleep": lambda _cycles: None,
+        }
+
+    def _init(self) -> None:
+        cuda: Any = torch.cuda
+        cuda.default_generators = (self._random.default,)
+
+    def _exchange(self, index: int) -> int:
+        """Select a device, and return the former one; negative numbers select none."""
+        if index > 0:
+            raise invalid_ordinal()
+        return -1 if index < 0 else 0
+
+    def _set_stream(self, *, stream_id: int, device_index: int, device_type: int) -> None:
+        self._streams.current = (stream_id, device_index, device_type)
+
+    def _get_properties(self, index: int) -> DeviceProperties:
+        if index:
+            raise invalid_ordinal()
+        return self._properties
+
+    def _memory_stats(self, _index: int = 0) -> dict[str, object]:
+        """Return the statistics of torch's allocator; all reserved memory is allocated."""
+        self._device.reclaim()
+        count, nbytes = _statistic(self._device.allocations), _statistic(self._device.bytes_in_use)
+        of_bytes = ("allocated_bytes", "reserved_bytes", "active_bytes", "requested_bytes")
+        return {
+            **dict.fromkeys(("allocation", "segment", "active"), count),
+            **dict.fromkeys(of_bytes, nbytes),
+            "num_alloc_retries": 0,
+            "num_ooms": 0,
+            "max_split_size": -1,
+        }
+
+    def _reset_peak(self, _index: int = 0) -> None:
+        self._device.reclaim()
+        for use in (self._device.allocations, self._device.bytes_in_use):
+            use.peak = use.current
+
+    def _reset_accumulated(self, _index: int = 0) -> None:
+        for use in (self._device.allocations, self._device.bytes_in_use):
+            use.allocated = use.freed = 0
+
+    def _runtime(self) -> object:
+        """Return the functions of the CUDA runtime that torch exports as `torch.cuda.cudart()`."""
+        device = self._device
+
+        def free_and_total(_index: int = 0) -> tuple[int, int]:
+            device.reclaim()
+            return device.memory_bytes - device.bytes_in_use.current, device.memory_bytes
+
+        class Runtime:
+            """Functions of the CUDA runtime."""
+
+            cudaError = _CudaError  # noqa: N815 - CUDA's name
+            cudaMemGetInfo = staticmethod(free_and_total)  # noqa: N815 - CUDA's name
+            cudaGetErrorString = staticmethod(str)  # noqa: N815 - CUDA's name
+            cudaProfilerStart = staticmethod(lambda: _CudaError.success)  # noqa: N815 - CUDA's name
+            cudaProfilerStop = staticmethod(lambda: _CudaError.success)  # noqa: N815 - CUDA's name
+
+        return Runtime
+
+
+def _statistic(use: MemoryUse) -> dict[str, dict[str, int]]:
+    """Return a counter in the form of torch: by pool of the allocator, with all memory in one pool."""
+    values = {"current": use.current, "peak": use.peak, "allocated": use.allocated, "freed": use.freed}
+    none = dict.fromkeys(values, 0)
+    return {"all": values, "small_pool": values, "large_pool": none}
+
+
+def _no() -> bool:
+    return False
+
+
+def _mentioned() -> set[str]:
+    """Return the functions of `torch._C` that the Python code of `torch.cuda` calls."""
+    folder = Path(torch.cuda.__file__).parent
+    return {name for file in folder.glob("*.py") for name in _MENTIONED.findall(file.read_text(encoding="utf-8"))}
+
+
+def _unavailable(name: str) -> Callable[..., object]:
+    def refuse(*_: object, **__: object) -> object:
+        raise RuntimeError(f"torch._C.{name} is not available on the virtual GPU")
+
+    return refuse
+
+
+def _reload_streams() -> None:
+    """Define the classes of `torch.cuda.streams` again, with their new bases, and replace them where they are used."""
+    module = sys.modules["torch.cuda.streams"]
+    former = {getattr(module, name): name for name in _CLASSES}
+    importlib.reload(module)
+    for name, user in list(sys.modules.items()):
+        if not name.startswith("torch"):
+            continue
+        for key, value in list(vars(user).items()):
+            if isinstance(value, type) and value in former:
+                setattr(user, key, getattr(module, former[value]))
