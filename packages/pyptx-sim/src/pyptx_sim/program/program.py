@@ -94,10 +94,11 @@ class SharedLayout:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """Initial bytes of the variables of a space, from offset 0, and the placements of the variables."""
+    """Initial bytes of the variables of a space, from offset `start`, and the placements of the variables."""
 
     data: bytes
     placements: tuple[Placement, ...]
+    start: int = 0
 
 
 # Opcodes of loads and stores; slots (in the instruction table) of modifiers that make them strong. Manual: "Memory
