@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from pyptx_ir.isa.modules.counting import counted
 from pyptx_sim.errors import LaunchError, OutOfMemory
 from pyptx_sim.machine.memory.arena import Arena
@@ -24,16 +26,16 @@ from pyptx_sim.spans import address_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
-    from pyptx_sim.program.program import Program
+    from pyptx_sim.program.program import Image, Program
 
 ALIGNMENT: Final = 512  # of allocations, in bytes, as in PyTorch's allocator; cudaMalloc guarantees 256
 MODULE_BYTES: Final = 1 << 20
 # Below the allocations are the variables of modules that are not loaded, which are new for every launch, and the heap
 # of `malloc` in kernels, of CUDA's default size.
 _HEAP: Final = range(MODULE_BYTES, MODULE_BYTES + (8 << 20))
+_WORKSPACE: Final = 1024  # room for the workspace of a cooperative grid behind the variables of a module, in bytes
 _WITHHELD: Final = 1 << 26  # number of freed bytes that are not allocated again, so that accesses to them are faults
 
 
@@ -107,6 +109,20 @@ class DeviceMemory:
         while sum(each.end - each.start for each in self._withheld) > _WITHHELD:
             self._release(self._withheld.popleft())
 
+    def reserve_variables(self, size: int) -> int:
+        """Return the offset of a free range for the variables of a module, `size` bytes, and its grid workspace."""
+        start = self._take(aligned(size + _WORKSPACE, ALIGNMENT))
+        if start is None:
+            raise OutOfMemory(f"cannot allocate {counted(size, 'byte')} for the variables of a module")
+        return start
+
+    def load_variables(self, image: Image) -> None:
+        """Write the initial values of a module's variables at the offsets that `image` gives them."""
+        self.write(GLOBAL_WINDOW + image.start, image.data)
+        for place in image.placements:
+            buffer = Buffer(place.offset, place.offset + place.size, place.name)
+            insort(self._allocations, _Allocation(buffer, buffer.end), key=attrgetter("start"))
+
     def _take(self, size: int) -> int | None:
         """Return the start of the first free range of `size` bytes, and make it used; None if there is none."""
         for index, (low, high) in enumerate(self._free):
@@ -165,6 +181,12 @@ class DeviceMemory:
     def mark_uninitialized(self, address: int, size: int) -> None:
         """Mark bytes as uninitialized."""
         self.initialized(address, size)[:] = 0
+
+    def write(self, address: int, data: bytes | NDArray[np.uint8]) -> None:
+        """Write bytes at a device address, and mark them as initialized."""
+        raw = np.frombuffer(data, np.uint8)
+        self.bytes(address, len(raw))[:] = raw
+        self.mark_initialized(address, len(raw))
 
     def host_address(self, address: int) -> int:
         """Return the host address of the byte at a device address."""

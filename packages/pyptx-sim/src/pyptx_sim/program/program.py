@@ -196,6 +196,11 @@ class Program:
         return any(form is not None and not _STRONG.isdisjoint(form.words) for form in moves)
 
     @cached_property
+    def controls_dependents(self) -> bool:
+        """Whether the program orders itself with dependent or prerequisite grids. Manual: "griddepcontrol"."""
+        return any(site.instruction.opcode[0] == "griddepcontrol" for site in self.sites)
+
+    @cached_property
     def cancels_launches(self) -> bool:
         """Whether running clusters may cancel clusters that have not been launched and take over their work."""
         return any(step.cancels_launches for step in self._steps())
