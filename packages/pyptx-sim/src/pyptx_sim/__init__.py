@@ -10,6 +10,7 @@ from pyptx_ir.front_door import late_names
 
 if TYPE_CHECKING:
     from pyptx_sim import readers
+    from pyptx_sim.context import Context
     from pyptx_sim.exploration import Exploration, Schedule, explore
     from pyptx_sim.findings import Finding
     from pyptx_sim.launch import Launch
@@ -24,6 +25,7 @@ else:
     __getattr__, __dir__ = late_names(
         __name__,
         {
+            "Context": "context",
             "DeviceArray": "memory",
             "Exploration": "exploration",
             "Finding": "findings",
@@ -48,6 +50,7 @@ else:
 __tracebackhide__ = True
 
 __all__ = [
+    "Context",
     "DeviceArray",
     "Exploration",
     "Finding",

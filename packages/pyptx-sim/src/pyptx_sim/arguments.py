@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import numpy as np
 
 from pyptx_ir.isa.modules.counting import counted
+from pyptx_sim.device_memory import DeviceMemory
 from pyptx_sim.errors import LaunchError
 from pyptx_sim.machine.geometry import extent_of
 from pyptx_sim.machine.memory.arena import Arena
 from pyptx_sim.machine.memory.buffers import Buffer, Buffers
 from pyptx_sim.machine.memory.heap import Heap
 from pyptx_sim.machine.memory.spaces import FlatMemory
+from pyptx_sim.mapping import PAGE
 from pyptx_sim.memory import DeviceArray
 from pyptx_sim.numerics.sampling import Sampler
 from pyptx_sim.placing import Placing, is_pointer
 from pyptx_sim.program.constants import encode
 from pyptx_sim.program.images import OPAQUE_TYPES
+from pyptx_sim.program.layout import aligned
 from pyptx_sim.program.windows import FIRST_OFFSET, GLOBAL_WINDOW
 from pyptx_sim.regions import Placed, Regions, load, next_place, store
 from pyptx_sim.structures import raw_member
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pyptx_sim.arrays import Tensor
+    from pyptx_sim.device_memory import Snapshot
     from pyptx_sim.launch import Launch
     from pyptx_sim.machine.memory.texels import Bound, Handles
     from pyptx_sim.memory import Memory
@@ -58,6 +62,7 @@ class Arguments:
     heap: Heap
     handles: Handles
     _placed: list[Placed] = field(default_factory=list[Placed])
+    _snapshot: Snapshot | None = None
 
     @property
     def outputs(self) -> list[Placed]:
@@ -65,7 +70,9 @@ class Arguments:
         return [placed for placed in self._placed if placed.output is not None]
 
     def copy_back(self) -> None:
-        """Copy the arrays' bytes from the simulated global memory back to the caller's arrays."""
+        """Copy the arrays' bytes from the simulated global memory back to the caller's arrays and to device memory."""
+        if self._snapshot is not None:
+            self._snapshot.commit()
         store(self._placed, self.memories["global"].arena)
 
 
@@ -83,17 +90,23 @@ def pack_arguments(launches: Sequence[tuple[Program, Launch]], *, checked: bool)
     if grown:  # pack the arguments again: the extents of regions of overlapping arrays are known only now
         placing = _placing(variables, memory_of_arrays, grown)
         banks, named = _banks(placing, launches)
-    heap, memory = _global_memory(launches, variables, placing, checked=checked)
+    if isinstance(memory_of_arrays, DeviceMemory):
+        snapshot = _of_device(memory_of_arrays, launches, placing, checked=checked)
+        heap, memory = snapshot.heap, FlatMemory("global", snapshot.arena, snapshot.buffers)
+    else:
+        snapshot = None
+        heap, memory = _global_memory(launches, variables, placing, checked=checked)
     return tuple(
         Arguments(
             {
                 "global": memory,
-                "const": _flat("const", program.constants, checked=checked),
+                "const": _constants(program, memory_of_arrays, checked=checked),
                 "param": _bank(bank, checked=checked),
             },
             heap,
             {**placing.handles, **handles},
             placing.placed,
+            snapshot,
         )
         for (program, _), bank, handles in zip(launches, banks, named, strict=True)
     )
@@ -136,9 +149,9 @@ def _named_handles(placing: Placing, program: Program, launch: Launch) -> Handle
     return handles
 
 
-def _memory(launches: Sequence[tuple[Program, Launch]]) -> Memory | None:
-    """Return the `Memory` passed to the launches, or the `Memory` that contains their arrays; None without either."""
-    memories: list[Memory] = []
+def _memory(launches: Sequence[tuple[Program, Launch]]) -> Memory | DeviceMemory | None:
+    """Return the memory passed to the launches, or the `Memory` that contains their arrays; None without either."""
+    memories: list[Memory | DeviceMemory] = []
     for _, launch in launches:
         memories += [launch.memory] if launch.memory is not None else []
         values = (*launch.args, *launch.textures.values())
@@ -172,16 +185,21 @@ def does_nothing(launch: Launch) -> bool:
     return any(0 in (array.array if isinstance(array, DeviceArray) else array).shape for array in arrays)
 
 
-def _placing(image: Image, memory: Memory | None, unplaced: Iterable[Region] = ()) -> Placing:
+def _placing(image: Image, memory: Memory | DeviceMemory | None, unplaced: Iterable[Region] = ()) -> Placing:
     """Return a layout of global memory without the launches' arrays; the regions `unplaced` still need offsets."""
-    variables, end = [_named(place) for place in image.placements], len(image.data)
+    resident = image.start > 0  # the variables of a loaded module are in device memory already
+    variables, end = [] if resident else [_named(place) for place in image.placements], len(image.data)
     if memory is None:
         return Placing(next_place(end), Regions(unplaced), [], variables)
-    if end > memory.module_bytes:
+    if not resident and end > memory.module_bytes:
         raise LaunchError(
             f"module variables need {end} bytes, but the memory has module_bytes={memory.module_bytes}",
-            help=f"create the memory with Memory(module_bytes={end})",
+            help="load the module: Context.load"
+            if isinstance(memory, DeviceMemory)
+            else f"create the memory with Memory(module_bytes={end})",
         )
+    if isinstance(memory, DeviceMemory):
+        return Placing(next_place(aligned(memory.end, PAGE)), Regions(unplaced), [], variables, memory)
     return Placing(memory.end, Regions((*memory.regions, *unplaced)), list(memory.placed), variables)
 
 
@@ -234,17 +252,36 @@ def _global_memory(
     return Heap(end, heap_end, buffers), FlatMemory("global", arena, buffers)
 
 
-def _fill(arena: Arena, start: int, data: bytes | NDArray[np.uint8]) -> None:
-    raw = np.frombuffer(data, np.uint8) if isinstance(data, bytes) else data
+def _of_device(
+    memory: DeviceMemory, launches: Sequence[tuple[Program, Launch]], placing: Placing, *, checked: bool
+) -> Snapshot:
+    """Return device memory for launches, with the launches' own arrays, descriptors and variables behind it."""
+    snapshot = memory.snapshot(placing.end, placing.buffers, checked=checked)
+    for program, _ in launches:
+        if not program.globals.start:
+            _fill(snapshot.arena, 0, program.globals.data)
+        elif program.workspace is not None:
+            first = program.workspace - program.globals.start
+            _fill(snapshot.arena, program.workspace, program.globals.data[first:])
+    load(placing.placed, snapshot.arena)
+    for start, data in placing.descriptors:
+        _fill(snapshot.arena, start, data)
+    return snapshot
+
+
+def _fill(arena: Arena, start: int, data: bytes | bytearray | NDArray[np.uint8]) -> None:
+    raw = np.frombuffer(data, np.uint8) if isinstance(data, bytes | bytearray) else data
     arena.data[start : start + len(raw)] = raw
     if arena.defined is not None:
         arena.defined[start : start + len(raw)] = 0xFF
 
 
-def _flat(space: str, image: Image, *, checked: bool) -> FlatMemory:
-    arena = Arena(max(len(image.data), FIRST_OFFSET), track=checked)
-    _fill(arena, 0, image.data)
-    return FlatMemory(space, arena, Buffers([_named(place) for place in image.placements]))
+def _constants(program: Program, memory: Memory | DeviceMemory | None, *, checked: bool) -> FlatMemory:
+    image = program.constants
+    data = memory.constants(program) if isinstance(memory, DeviceMemory) else image.data
+    arena = Arena(max(len(data), FIRST_OFFSET), track=checked)
+    _fill(arena, 0, data)
+    return FlatMemory("const", arena, Buffers([_named(place) for place in image.placements]))
 
 
 def _bank(bank: bytes, *, checked: bool) -> FlatMemory:

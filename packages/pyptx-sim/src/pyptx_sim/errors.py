@@ -6,6 +6,7 @@ PyptxError
     │   ├── UnknownForm       an instruction that matches no form of the instruction table
     │   └── MissingSemantics  an instruction without semantics in any plugin
     ├── LaunchError           grid, block or arguments do not match the entry
+    ├── OutOfMemory           device memory has no room for an allocation
     ├── MemoryFault           an access outside every buffer, or misaligned, in a run without checks
     ├── BarrierFault          an mbarrier that is invalid, or whose counts overflow, in a run without checks
     ├── Deadlock              no warp can make progress
@@ -109,6 +110,10 @@ class MissingSemantics(ProgramError):  # noqa: N818 - names the fault, like the 
 
 class LaunchError(SimulationError):
     """Launch configuration or arguments that do not match the entry."""
+
+
+class OutOfMemory(SimulationError):  # noqa: N818 - the hardware's word
+    """Device memory has no room for an allocation."""
 
 
 class MemoryFault(SimulationError):  # noqa: N818 - the hardware's word

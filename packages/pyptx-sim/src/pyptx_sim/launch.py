@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyptx_ir.plugins.rows import SharedVariable
+    from pyptx_sim.device_memory import DeviceMemory
     from pyptx_sim.limits import Count
     from pyptx_sim.memory import Memory
     from pyptx_sim.textures import Opaque
@@ -34,7 +35,7 @@ class Launch:
 
     An array wrapped in `Uninitialized` has no defined contents; one in `WithDescriptor` is passed by a descriptor. A
     `DeviceArray` has an address already; the kernel can access all arrays of its `memory`. Pass `memory` if only
-    addresses are passed.
+    addresses are passed, or for the device memory of a `Context`.
 
     A `Texture`, `Surface` or `Sampler` is passed by its 64-bit handle. `textures` binds the module's texture, sampler
     and surface variables (`.texref`, `.samplerref`, `.surfref`) by name.
@@ -59,7 +60,7 @@ class Launch:
     cluster: Count = (1, 1, 1)
     shared_bytes: int = 0
     args: Sequence[Argument] = ()
-    memory: Memory | None = None
+    memory: Memory | DeviceMemory | None = None
     textures: Mapping[str, Opaque] = field(default_factory=dict[str, "Opaque"])
     cooperative: bool = False
     programmatic_dependent: bool = False
@@ -77,7 +78,7 @@ class LaunchFields(TypedDict, total=False):
     cluster: Count
     shared_bytes: int
     args: Sequence[Argument]
-    memory: Memory | None
+    memory: Memory | DeviceMemory | None
     textures: Mapping[str, Opaque]
     cooperative: bool
     programmatic_dependent: bool

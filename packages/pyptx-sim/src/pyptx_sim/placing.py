@@ -25,6 +25,7 @@ from pyptx_sim.values import Uninitialized, WithDescriptor
 if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import Output
     from pyptx_sim.arrays import Tensor
+    from pyptx_sim.device_memory import DeviceMemory
     from pyptx_sim.extension import Descriptor
     from pyptx_sim.machine.memory.texels import Bound
     from pyptx_sim.operation import Array
@@ -43,14 +44,15 @@ class Placing:
     """Layout of global memory up to offset `end`: `placed` arrays in `regions`, and `_buffers`.
 
     A region is a copy of host memory. `_buffers` are the bounds of module variables and descriptors. `descriptors` are
-    the descriptors that parameters point to, with their offsets. `handles` maps handles to textures, surfaces and
-    samplers.
+    the descriptors that parameters point to, with their offsets. `memory` is the device memory that is below these
+    arrays. `handles` maps handles to textures, surfaces and samplers.
     """
 
     end: int
     regions: Regions
     placed: list[Placed]
     _buffers: list[Buffer]
+    memory: DeviceMemory | None = None
     descriptors: list[tuple[int, bytes]] = field(default_factory=list[tuple[int, bytes]])
     handles: dict[int, Bound] = field(default_factory=dict[int, "Bound"])
 
@@ -74,6 +76,9 @@ class Placing:
         if isinstance(given, np.ndarray):
             check_dtype(given, name)
         host = span_of(given)
+        resident = None if self.memory is None else self.memory.device_address(host.low)
+        if resident is not None:
+            return resident
         region = self.regions.of(host, name)
         self.end = region.place(self.end)
         start = region.at(host)

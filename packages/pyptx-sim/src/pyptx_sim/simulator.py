@@ -105,12 +105,43 @@ def run(
     has the earlier findings as `findings`. Ctrl-C raises SimulationInterrupted, a KeyboardInterrupt with `findings`.
     Writes to the arrays before an error or an interrupt are kept.
     """
-    check_seed(seed)
-    modules, rules, exact = _modules(ptx), _rules(checks), _is_exact(numerics)
-    given = (
+    modules = parsed_modules(ptx)
+    asked = [
         (lower(modules, each.entry, target, closest_form=closest_form), each) for each in _launches(launch, fields)
+    ]
+    return run_programs(
+        asked,
+        origins,
+        checks=checks,
+        seed=seed,
+        delay_async=delay_async,
+        step_limit=step_limit,
+        numerics=numerics,
+        trace=trace,
+        trace_blocks=trace_blocks,
+        keep_arrays=keep_arrays,
+        progress=progress,
     )
-    asked = tuple(each for each in given if not does_nothing(each[1]))
+
+
+def run_programs(
+    asked: Sequence[tuple[Program, Launch]],
+    origins: Mapping[int, tuple[Frame, ...]] | None = None,
+    *,
+    checks: Checks = "all",
+    seed: int = 0,
+    delay_async: bool = False,
+    step_limit: int | None = STEP_LIMIT,
+    numerics: str = "fast",
+    trace: str | os.PathLike[str] | None = None,
+    trace_blocks: int | None = None,
+    keep_arrays: bool = False,
+    progress: ProgressCallback | None = None,
+) -> Result:
+    """Run launches of lowered programs in stream order, on the same global memory. For the options, see `run`."""
+    check_seed(seed)
+    rules, exact = _rules(checks), _is_exact(numerics)
+    asked = [each for each in asked if not does_nothing(each[1])]
     if not asked:
         return _result(())
     launches = tuple(_prepared(*each, origins or {}, rules, exact=exact, seed=seed) for each in asked)
@@ -365,7 +396,8 @@ def _findings(machines: Sequence[Machine]) -> tuple[Finding, ...]:
     return tuple(replace(finding, count=count) for finding, count in counts.items())
 
 
-def _modules(ptx: str | Module | Sequence[str | Module]) -> tuple[Module, ...]:
+def parsed_modules(ptx: str | Module | Sequence[str | Module]) -> tuple[Module, ...]:
+    """Return modules given as PTX text or as syntax trees; the tree of a text is cached."""
     several = (ptx,) if isinstance(ptx, str | Module) else ptx
     return tuple(_parsed(each) if isinstance(each, str) else each for each in several)
 

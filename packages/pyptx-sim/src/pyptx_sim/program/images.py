@@ -50,10 +50,11 @@ def symbol_address(binding: object, functions: Mapping[str, int], *, generic: bo
 class ImageBuilder:
     """Builder of the initial bytes of the global and the constant space, from `.global` and `.const` variables."""
 
-    def __init__(self) -> None:
-        """Start without variables in global and constant memory."""
+    def __init__(self, start: int = 0) -> None:
+        """Start without variables in global memory, from offset `start` on, and in constant memory."""
+        self._start = start
         self._regions = {
-            "global": SpaceAllocator("global", RED_ZONE, RED_ZONE),
+            "global": SpaceAllocator("global", start + RED_ZONE, RED_ZONE),
             "const": SpaceAllocator("const", FIRST_OFFSET, 16),
         }
         self._declared: list[tuple[Placement, Shape, Declarator, Variable, Scope]] = []
@@ -89,7 +90,8 @@ class ImageBuilder:
 
     def images(self, functions: Mapping[str, int]) -> tuple[Image, Image]:
         """Return the initial contents of global and constant memory; initializers may name any variable or function."""
-        data = {space: bytearray(region.end) for space, region in self._regions.items()}
+        starts = {"global": self._start, "const": 0}
+        data = {space: bytearray(region.end - starts[space]) for space, region in self._regions.items()}
         for placement, shape, declarator, variable, scope in self._declared:
             if declarator.initializer is None or shape.type in OPAQUE_TYPES:
                 continue
@@ -104,13 +106,15 @@ class ImageBuilder:
                 image = encode_initializer(declarator.initializer, shape.type, shape.dimensions, address_of)
                 if len(image) > shape.size:
                     raise ProgramError(f"too many elements in the initializer of {placement.name}")
-            end = placement.offset + len(image)
-            data[placement.space][placement.offset : end] = image
+            first = placement.offset - starts[placement.space]
+            data[placement.space][first : first + len(image)] = image
         for placement, image in self._reserved:
-            data[placement.space][placement.offset : placement.offset + len(image)] = image
+            first = placement.offset - self._start
+            data[placement.space][first : first + len(image)] = image
         placements = [*(place for place, *_ in self._declared), *(place for place, _ in self._reserved)]
         places = {space: tuple(place for place in placements if place.space == space) for space in data}
-        return Image(bytes(data["global"]), places["global"]), Image(bytes(data["const"]), places["const"])
+        globals_ = Image(bytes(data["global"]), places["global"], self._start)
+        return globals_, Image(bytes(data["const"]), places["const"])
 
 
 def _sampler(fields: Vector) -> Sampler:

@@ -62,21 +62,23 @@ def lower(
     target: str | None = None,
     *,
     closest_form: bool = False,
+    globals_start: int = 0,
 ) -> Program:
     """Lower kernel `entry` (None: the only one) of a module or of several linked modules to a `Program`.
 
-    The target is the module's `.target`, unless `target` is given. `closest_form`: see `Program`. Results are cached by
-    the identity of the module objects. Raise ProgramError for a missing or ambiguous entry, for linking errors, and for
+    The target is the module's `.target`, unless `target` is given. `closest_form`: see `Program`. `globals_start`:
+    offset in global memory from which on variables are placed. Results are cached by the identity of the module
+    objects. Raise ProgramError for a missing or ambiguous entry, for linking errors, and for
     variables that exceed the memory of their state space.
     """
     several = (modules,) if isinstance(modules, Module) else tuple(modules)
-    return _lower(_Key(several), entry, target, closest_form=closest_form)
+    return _lower(_Key(several), entry, target, closest_form=closest_form, globals_start=globals_start)
 
 
 @lru_cache(maxsize=64)
-def _lower(key: _Key, entry: str | None, target: str | None, *, closest_form: bool) -> Program:
+def _lower(key: _Key, entry: str | None, target: str | None, *, closest_form: bool, globals_start: int) -> Program:
     try:
-        return _Lowering(key, entry, target, closest_form=closest_form).program()
+        return _Lowering(key, entry, target, globals_start, closest_form=closest_form).program()
     except ProgramError as error:
         if error.statement is not None:
             place, line = place_of(error.statement, key.modules)
@@ -92,7 +94,9 @@ def _linked(key: _Key) -> tuple[Linked, CallGraph]:
 
 
 class _Lowering:
-    def __init__(self, key: _Key, entry: str | None, target: str | None, *, closest_form: bool) -> None:
+    def __init__(
+        self, key: _Key, entry: str | None, target: str | None, globals_start: int, *, closest_form: bool
+    ) -> None:
         self._any_form, self._given_target = closest_form, target
         self._linked, self._graph = _linked(key)
         self._entry = _pick_entry(self._linked.functions, entry)
@@ -100,7 +104,7 @@ class _Lowering:
         self._indices = {name: number for number, name in enumerate(self._linked.functions)}
         self._numbers = Numbers(FIRST_SLOT)
         self._shared = SharedRegion(SpaceAllocator("shared", SHARED_BASE))
-        self._images = ImageBuilder()
+        self._images = ImageBuilder(globals_start)
 
     def program(self) -> Program:
         order = self._graph.reachable_from(self._entry.name)

@@ -94,10 +94,11 @@ class SharedLayout:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """Initial bytes of the variables of a space, from offset 0, and the placements of the variables."""
+    """Initial bytes of the variables of a space, from offset `start`, and the placements of the variables."""
 
     data: bytes
     placements: tuple[Placement, ...]
+    start: int = 0
 
 
 # Opcodes of loads and stores; slots (in the instruction table) of modifiers that make them strong. Manual: "Memory
@@ -193,6 +194,11 @@ class Program:
             form for site, form in zip(self.sites, self.forms, strict=True) if site.instruction.opcode[0] in _MOVES
         )
         return any(form is not None and not _STRONG.isdisjoint(form.words) for form in moves)
+
+    @cached_property
+    def controls_dependents(self) -> bool:
+        """Whether the program orders itself with dependent or prerequisite grids. Manual: "griddepcontrol"."""
+        return any(site.instruction.opcode[0] == "griddepcontrol" for site in self.sites)
 
     @cached_property
     def cancels_launches(self) -> bool:

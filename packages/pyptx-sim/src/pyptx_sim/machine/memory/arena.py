@@ -45,6 +45,15 @@ class Arena:
         # per four bytes of the arena: 1 + index of their origin in `_origins`; 0: none
         self._origin_of: NDArray[np.int32] | None = None
 
+    @classmethod
+    def over(cls, data: NDArray[np.uint8], defined: NDArray[np.uint8] | None) -> Arena:
+        """Return an arena whose bytes are `data`, a multiple of 16, and whose mask of defined bits is `defined`."""
+        made = cls(0, track=defined is not None)
+        made.data = data
+        if made._shadow is not None and defined is not None:
+            made._shadow.data = defined
+        return made
+
     def clear(self) -> None:
         """Make all bytes zero and undefined. A large arena gets fresh zero pages, which are free until accessed."""
         if len(self.data) <= _CLEARED:

@@ -27,6 +27,19 @@ class Heap:
         self._buffers = buffers
         self._blocks: dict[int, Buffer] = {}
 
+    @property
+    def blocks(self) -> list[Buffer]:
+        """Allocated blocks."""
+        return list(self._blocks.values())
+
+    def copy(self, buffers: Buffers) -> Heap:
+        """Return a copy of the heap, whose allocated blocks are added to `buffers`."""
+        made = Heap(self._next, self._end, buffers)
+        made._blocks = dict(self._blocks)
+        for block in self._blocks.values():
+            buffers.add(block)
+        return made
+
     def allocate(self, size: int) -> int:
         """Return the offset of `size` fresh bytes; 0 if the heap is full."""
         start = aligned(self._next, _ALIGNMENT)

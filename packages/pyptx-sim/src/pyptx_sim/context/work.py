@@ -1,0 +1,93 @@
+"""Work of a device: launches, and operations of the host, that streams and events order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pyptx_ir.plugins.rows import Frame
+    from pyptx_sim.findings import Finding
+    from pyptx_sim.launch import Launch
+    from pyptx_sim.program.program import Program
+    from pyptx_sim.result import Result
+
+
+@dataclass(slots=True, eq=False)
+class DeviceLaunch:
+    """One launch of a `Context`, in order of the calls: `number` counts from 0, `stream` is the stream's number.
+
+    `after` are the numbers of the launches and operations that must complete before it: those that streams, events and
+    graphs order before it directly. `result` is None until the launch is complete. `error` is the exception that ended
+    it. `seconds` is the time that the simulation took. If a dependent launch was simulated together with this one, its
+    record has the result of both, and `within` is its number.
+    """
+
+    number: int
+    kernel: str
+    stream: int
+    after: tuple[int, ...]
+    grid: tuple[int, ...]
+    result: Result | None = None
+    error: BaseException | None = None
+    seconds: float = 0.0
+    within: int | None = None
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Findings of the launch; of those before its error, if it ended with one."""
+        if self.result is not None:
+            return self.result.findings
+        return getattr(self.error, "findings", ())
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Work:
+    """Work in stream order; `after` is the work that must be done before it. `label` names it in messages."""
+
+    number: int
+    stream: int
+    after: tuple[Work, ...]
+    label: str
+    done: bool = False
+
+    @property
+    def ready(self) -> bool:
+        """Whether all work that must be done before it is done."""
+        return all(each.done for each in self.after)
+
+    def again(self, number: int, stream: int, after: tuple[Work, ...]) -> Work:
+        """Return the same work, to be done once more, in another place of the order."""
+        return replace(self, number=number, stream=stream, after=after, done=False)
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Operation(Work):
+    """Work of the host in stream order: a copy, a callback."""
+
+    action: Callable[[], None] = field(default=lambda: None)
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class LaunchWork(Work):
+    """Launch of `program`, recorded in `record`."""
+
+    program: Program = field(kw_only=True)
+    launch: Launch = field(kw_only=True)
+    record: DeviceLaunch = field(kw_only=True)
+    origins: Mapping[int, tuple[Frame, ...]] | None = None
+
+    def again(self, number: int, stream: int, after: tuple[Work, ...]) -> Work:
+        """Return the same launch, to be done once more, in another place of the order, with a record of its own."""
+        numbers = tuple(each.number for each in after)
+        record = DeviceLaunch(number, self.record.kernel, stream, numbers, self.record.grid)
+        return replace(self, number=number, stream=stream, after=after, done=False, record=record)
+
+    def overlaps(self, other: Work) -> bool:
+        """Return whether this launch may start before `other`, on which alone it depends, is done.
+
+        Manual: "griddepcontrol".
+        """
+        return self.launch.programmatic_dependent and self.after == (other,) and isinstance(other, LaunchWork)
