@@ -26,10 +26,10 @@ MEMORY_BYTES: Final = 16 << 30  # addresses only: a page takes host memory once 
 
 @dataclass(slots=True)
 class _Process:
-    """The virtual device of this process, and the names of its attached doors."""
+    """The virtual device of this process, and its attached doors by name."""
 
     device: VirtualDevice | None = None
-    doors: set[str] = field(default_factory=set[str])
+    doors: dict[str, object] = field(default_factory=dict[str, object])
 
 
 _process: Final = _Process()
@@ -63,8 +63,7 @@ def activate(
         )
     for door in doors:
         if door not in _process.doors:
-            import_module(DOORS[door]).attach(device)
-            _process.doors.add(door)
+            _process.doors[door] = import_module(DOORS[door]).attach(device)
     return device
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
 from pyptx_virtual.errors import UnsupportedTorch
+from pyptx_virtual.torch.bindings import Bindings
 from pyptx_virtual.torch.native import Hooks, install_device_guard
 from pyptx_virtual.torch.operators import Operators
 from pyptx_virtual.torch.overrides import Overrides
@@ -17,17 +19,31 @@ if TYPE_CHECKING:
     from pyptx_virtual.device import VirtualDevice
 
 
-def attach(device: VirtualDevice) -> None:
-    """Make `cuda:0` of torch the virtual device. Raise UnsupportedTorch if this build of torch lacks a needed part."""
-    from pyptx_virtual.torch.bindings import Bindings
+@dataclass(frozen=True, slots=True)
+class TorchDoor:
+    """The parts that torch calls; they must exist until the process exits."""
 
+    hooks: Hooks
+    operators: Operators
+    pinning: Pinning
+    bindings: Bindings
+
+
+def attach(device: VirtualDevice) -> TorchDoor:
+    """Make `cuda:0` of torch the virtual device; the caller keeps the result until the process exits.
+
+    Raise UnsupportedTorch if this build of torch lacks a needed part.
+    """
     random_numbers, pinning, storages = RandomNumbers(), Pinning(), Storages(device)
+    operators = Operators(storages, random_numbers, Overrides(storages), device.context.synchronize)
+    door = TorchDoor(Hooks(random_numbers, pinning), operators, pinning, Bindings(device, random_numbers))
     install_device_guard()
-    Hooks(random_numbers, pinning).install()
-    Operators(storages, random_numbers, Overrides(storages), device.context.synchronize).register()
-    pinning.register()
-    Bindings(device, random_numbers).install()
+    door.hooks.install()
+    door.operators.register()
+    door.pinning.register()
+    door.bindings.install()
     _check()
+    return door
 
 
 def _check() -> None:

@@ -193,11 +193,12 @@ def _unavailable(name: str) -> Callable[..., object]:
 def _reload_streams() -> None:
     """Define the classes of `torch.cuda.streams` again, with their new bases, and replace them where they are used."""
     module = sys.modules["torch.cuda.streams"]
-    former = {getattr(module, name): name for name in _CLASSES}
+    former = [(name, getattr(module, name)) for name in _CLASSES]
     importlib.reload(module)
     for name, user in list(sys.modules.items()):
         if not name.startswith("torch"):
             continue
         for key, value in list(vars(user).items()):
-            if isinstance(value, type) and value in former:
-                setattr(user, key, getattr(module, former[value]))
+            for replaced, old in former:
+                if value is old:
+                    setattr(user, key, getattr(module, replaced))

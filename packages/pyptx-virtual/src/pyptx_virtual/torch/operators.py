@@ -7,6 +7,7 @@ reads no elements, and its result shares the storage and keeps the device.
 
 from __future__ import annotations
 
+import warnings
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -54,7 +55,9 @@ class Operators:
         """
         fallback = torch.library.Library("_", "IMPL")
         fallback.fallback(self.call, "CUDA")
-        self._libraries = [fallback, *self._registered()]
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".*[Oo]verridd?", UserWarning)  # kernels are replaced on purpose
+            self._libraries = [fallback, *self._registered()]
 
     def _registered(self) -> list[torch.library.Library]:
         libraries = {name: torch.library.Library(name, "IMPL") for name in ("aten", "prims")}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import weakref
-from typing import Any, Final
 
+import numpy as np
 import torch
 
-_CPU: Final = torch._C.DispatchKeySet(torch._C.DispatchKey.CompositeExplicitAutograd)  # noqa: SLF001 - no public spelling
+from pyptx_virtual.torch.storages import span
 
 
 class Pinning:
@@ -25,9 +25,11 @@ class Pinning:
         """Return whether a host address is in a pinned storage."""
         return any(start <= (address or 0) < start + size for start, size in self._starts.items())
 
-    def _pin(self, tensor: torch.Tensor, device: torch.device | None = None) -> torch.Tensor:
-        pinned: Any = torch.ops.aten.clone.default(tensor)
-        storage = pinned.untyped_storage()
-        self._starts[storage.data_ptr()] = storage.nbytes()
-        weakref.finalize(storage, self._starts.pop, storage.data_ptr(), None)
-        return pinned
+    def _pin(self, tensor: torch.Tensor, device: torch.device | None = None) -> torch.Tensor:  # noqa: ARG002 - torch's signature
+        extent = span(tensor.shape, tensor.stride())
+        data = np.empty(extent * tensor.dtype.itemsize, np.uint8)
+        start = data.ctypes.data
+        self._starts[start] = data.nbytes
+        weakref.finalize(data, self._starts.pop, start, None)  # the storage refers to the array
+        pinned = torch.from_numpy(data).view(tensor.dtype).as_strided(tensor.shape, tensor.stride())
+        return pinned.copy_(tensor)
