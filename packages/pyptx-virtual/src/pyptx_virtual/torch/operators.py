@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import torch
 from pyptx_virtual.torch.mixing import check_devices
-from pyptx_virtual.torch.schemas import COMPOSITE, NAMESPACES, Schema, has_kernel, is_view, overload_of, schema_of
+from pyptx_virtual.torch.schemas import COMPOSITE, NAMESPACES, Schema, computes, has_kernel, overload_of, schema_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyptx_virtual.torch.overrides import Overrides
     from pyptx_virtual.torch.random_numbers import RandomNumbers
     from pyptx_virtual.torch.schemas import Overload, Place
-    from pyptx_virtual.torch.storages import Storages
+    from pyptx_virtual.torch.storages import Pairs, Storages
 
 _CPU: Final = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)  # noqa: SLF001 - redispatch has no public spelling
 _HOST: Final = torch.device("cpu")
@@ -29,8 +29,6 @@ _PLAIN: Final = frozenset({int, float, bool, complex, str, type(None), torch.dty
 
 Arguments = tuple[Any, ...]
 Keywords = dict[str, Any]
-Pairs = list[tuple[torch.Tensor, torch.Tensor]]
-"""CUDA tensors of a call, each with the CPU tensor over its elements."""
 
 
 class Operators:
@@ -66,7 +64,7 @@ class Operators:
             if namespace not in libraries or not has_kernel(name, "CUDA", *COMPOSITE):
                 continue
             overload = overload_of(name)
-            if overload is not None and (overload in self._overrides.table or not is_view(overload)):
+            if overload is not None and (overload in self._overrides.table or computes(overload)):
                 libraries[namespace].impl(
                     overload, partial(self.call, overload), "CUDA", allow_override=has_kernel(name, "CUDA")
                 )
@@ -121,7 +119,7 @@ class Operators:
                 raise
             return self._compute_resized(schema, args, kwargs)
         self._finish_written(schema, args, kwargs, dict_of(pairs))
-        return self._results(schema, args, kwargs, result)
+        return self._results(schema, args, kwargs, pairs, result)
 
     def _compute_resized(self, schema: Schema, args: Arguments, kwargs: Keywords) -> object:
         """Execute an operator that must resize its `out` arguments, with outputs in host memory of their own."""
@@ -134,7 +132,7 @@ class Operators:
         schema.overload(*host_args, **host_rest, **owned)
         for place, host in owned.items():
             self._adopt(outputs[place], host)
-        return self._results(schema, args, kwargs, None)
+        return self._results(schema, args, kwargs, pairs, None)
 
     def _adopt(self, output: torch.Tensor, host: torch.Tensor) -> None:
         """Give an output the shape and the elements of a CPU tensor."""
@@ -158,7 +156,7 @@ class Operators:
                 else:
                     self._storages.mark_written(each)
 
-    def _results(self, schema: Schema, args: Arguments, kwargs: Keywords, result: object) -> object:
+    def _results(self, schema: Schema, args: Arguments, kwargs: Keywords, pairs: Pairs, result: object) -> object:
         """Return the call's results: arguments that were written, and new tensors on the call's device."""
         device = _device_of(schema, args, kwargs)
         to_device = device is None or device.type == "cuda"
@@ -166,16 +164,19 @@ class Operators:
         if len(schema.returns) > 1 and result is None:
             values = (None,) * len(schema.returns)
         found = [
-            self._to_device(value, to_device=to_device) if place is None else _argument(place, args, kwargs)
+            self._to_device(value, pairs, to_device=to_device) if place is None else _argument(place, args, kwargs)
             for place, value in zip(schema.returns, cast("tuple[object, ...]", values), strict=False)
         ]
         return found[0] if len(found) == 1 else tuple(found) if found else None
 
-    def _to_device(self, value: object, *, to_device: bool) -> object:
+    def _to_device(self, value: object, pairs: Pairs, *, to_device: bool) -> object:
         if isinstance(value, torch.Tensor):
-            return self._storages.upload(value) if to_device else value
+            if not to_device:
+                return value
+            owner = self._storages.owner(value, pairs)
+            return self._storages.upload(value) if owner is None else owner
         if isinstance(value, (list, tuple)):
-            return [self._to_device(each, to_device=to_device) for each in value]
+            return [self._to_device(each, pairs, to_device=to_device) for each in value]
         return value
 
     def _to_host(self, value: object, pairs: Pairs, strangers: list[torch.Tensor]) -> object:

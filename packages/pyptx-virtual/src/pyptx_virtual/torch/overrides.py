@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from pyptx_virtual.torch.cuda_only import CUDA_ONLY
 from pyptx_virtual.torch.mixing import check_device
 from pyptx_virtual.torch.storages import span
 
@@ -32,9 +32,11 @@ class Overrides:
             _aten.resize_.default: self.resize,
             _aten.set_.default: self.set_empty,
             _aten.record_stream.default: lambda *_: None,  # memory is freed only after all launches
+            _aten._efficientzerotensor.default: torch.zeros,  # a tensor without memory, which CPU kernels cannot read
             _aten._fused_sdp_choice.default: lambda *_, **__: _MATH_ATTENTION,
-            _aten._conv_depthwise2d.default: _depthwise,
-            _aten.conv_depthwise3d.default: _depthwise,
+            _aten._use_cudnn_ctc_loss.default: lambda *_, **__: False,
+            _aten._use_cudnn_ctc_loss.Tensor: lambda *_, **__: False,
+            **CUDA_ONLY,
         }
 
     def empty(
@@ -97,19 +99,3 @@ class Overrides:
         storage = self._storages.empty((0,), (1,), tensor.dtype).untyped_storage()
         replaced: torch.Tensor = _aten.set_.source_Storage_storage_offset.redispatch(_CPU, tensor, storage, 0, [0], [1])
         return replaced
-
-
-def _depthwise(
-    input: torch.Tensor,  # noqa: A002 - torch's name
-    weight: torch.Tensor,
-    kernel_size: Sequence[int],  # noqa: ARG001 - equal to the last dimensions of `weight`
-    bias: torch.Tensor | None,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-) -> torch.Tensor:
-    """Implement a depthwise convolution, for which torch has CUDA kernels only: each channel is a group of its own."""
-    host = [each if each is None else each.cpu() for each in (input, weight, bias)]
-    rank, groups = len(stride), input.shape[1]
-    result: torch.Tensor = _aten.convolution(*host, stride, padding, dilation, False, [0] * rank, math.prod([groups]))
-    return result.cuda()

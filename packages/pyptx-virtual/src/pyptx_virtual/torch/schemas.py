@@ -89,6 +89,12 @@ def is_view(overload: Overload) -> bool:
     return aliased or torch.Tag.inplace_view in overload.tags
 
 
+def computes(overload: Overload) -> bool:
+    """Return whether the operator computes elements, and neither views, allocates nor resizes only."""
+    name = overload._schema.name.partition("::")[2]  # noqa: SLF001 - no public spelling
+    return not is_view(overload) and not any(word in name for word in ("empty", "resize"))
+
+
 def overload_of(name: str) -> Overload | None:
     """Return the operator with a qualified name such as `aten::add.Tensor`; None if torch.ops does not offer it."""
     namespace, _, rest = name.partition("::")

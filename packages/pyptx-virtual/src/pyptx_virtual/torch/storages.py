@@ -20,6 +20,8 @@ _CPU: Final = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)  # noqa: SLF001 
 _MASKS: Final = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64, 16: torch.complex128}
 
 Twins = dict[torch.dtype, torch.Tensor]
+Pairs = list[tuple[torch.Tensor, torch.Tensor]]
+"""CUDA tensors of a call, each with the CPU tensor over its elements."""
 
 
 class Storages:
@@ -54,6 +56,8 @@ class Storages:
 
     def upload(self, host: torch.Tensor) -> torch.Tensor:
         """Return a CUDA tensor with the elements and the strides of a strided CPU tensor."""
+        if host.layout is not torch.strided:
+            raise NotImplementedError(f"tensors of layout {host.layout} are not available on the virtual GPU")
         if host.is_conj() or host.is_neg():
             host = host.resolve_conj().resolve_neg()
         made = self.empty(host.shape, host.stride(), host.dtype)
@@ -63,6 +67,18 @@ class Storages:
             ctypes.memmove(self._memory.host_address(address), host.data_ptr(), nbytes)
             self._memory.mark_initialized(address, nbytes)
         return made
+
+    def owner(self, host: torch.Tensor, pairs: Pairs) -> torch.Tensor | None:
+        """Return the view of a CUDA tensor of a call that has the elements of `host`; None if `host` owns its bytes."""
+        if host.layout is not torch.strided:
+            return None
+        storage = host.untyped_storage()
+        if self._memory.device_address(storage.data_ptr()) is None:
+            return None
+        for tensor, other in pairs:
+            if other.untyped_storage().data_ptr() == storage.data_ptr() and tensor.dtype == host.dtype:
+                return self.view(tensor, host.shape, host.stride(), host.storage_offset())
+        return None
 
     def host(self, tensor: torch.Tensor) -> torch.Tensor:
         """Return a CPU tensor over the elements of a CUDA tensor."""
