@@ -69,6 +69,7 @@ class DeviceMemory:
         self._allocations: list[_Allocation] = []
         self._free: list[tuple[int, int]] = [(_HEAP.stop, self.size)]
         self._withheld: deque[_Allocation] = deque()
+        self._withheld_bytes = 0
         self._constants: dict[int, bytearray] = {}
         self._heap: Heap | None = None
         _follow_forks(self)
@@ -85,7 +86,7 @@ class DeviceMemory:
         needed = aligned(size + RED_ZONE, ALIGNMENT)
         start = self._take(needed)
         while start is None and self._withheld:
-            self._release(self._withheld.popleft())
+            self._release_oldest()
             start = self._take(needed)
         if start is None:
             raise OutOfMemory(
@@ -105,9 +106,11 @@ class DeviceMemory:
         index = bisect_left(self._allocations, offset, key=attrgetter("start"))
         if index == len(self._allocations) or self._allocations[index].start != offset:
             raise LaunchError(f"no allocation starts at address {address:#x}")
-        self._withheld.append(self._allocations.pop(index))
-        while sum(each.end - each.start for each in self._withheld) > _WITHHELD:
-            self._release(self._withheld.popleft())
+        freed = self._allocations.pop(index)
+        self._withheld.append(freed)
+        self._withheld_bytes += freed.end - freed.start
+        while self._withheld_bytes > _WITHHELD:
+            self._release_oldest()
 
     def reserve_variables(self, size: int) -> int:
         """Return the offset of a free range for the variables of a module, `size` bytes, and its grid workspace."""
@@ -131,9 +134,11 @@ class DeviceMemory:
                 return low
         return None
 
-    def _release(self, freed: _Allocation) -> None:
-        """Make a range free: its bytes become zero and uninitialized, and take no host memory."""
+    def _release_oldest(self) -> None:
+        """Make the range that was freed first free: its bytes become zero and uninitialized, and take no memory."""
+        freed = self._withheld.popleft()
         low, high = freed.start, freed.end
+        self._withheld_bytes -= high - low
         self._contents.discard(low, high)
         self._defined.discard(low, high)
         index = bisect_left(self._free, (low, high))
