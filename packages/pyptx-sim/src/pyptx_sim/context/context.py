@@ -45,10 +45,10 @@ class Context:
     `memory` is the device's memory, `launches` the launches that ran so far, with their findings.
 
     Launches run in an order that streams, events and graphs allow: seed 0 runs each launch when it is called, any other
-    seed keeps launches pending until the host waits for them, and chooses at random among those that may run. With any
-    seed, a launch of a kernel that controls dependent launches (`griddepcontrol`) stays pending, so that the next launch
-    of its stream may overlap it if it is `programmatic_dependent`. The host must call `synchronize` (of the context, a
-    stream or an event) before it reads what launches write, as on a GPU.
+    seed keeps launches pending until the host waits for them, and chooses at random among those that may run. A launch
+    of a kernel with `griddepcontrol` always stays pending, so that the next launch of its stream may overlap it if that
+    is `programmatic_dependent`. The host must call `synchronize` (of the context, a stream or an event) before it reads
+    what launches write, as on a GPU.
 
     A context may be used from several threads; only one of them simulates at a time.
     """
