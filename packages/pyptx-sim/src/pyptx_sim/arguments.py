@@ -255,7 +255,7 @@ def _global_memory(
 def _of_device(
     memory: DeviceMemory, launches: Sequence[tuple[Program, Launch]], placing: Placing, *, checked: bool
 ) -> Snapshot:
-    """Return device memory for launches, with the launches' own arrays, descriptors and variables behind it."""
+    """Return device memory for launches, with the launches' own arrays, descriptors and variables after it."""
     snapshot = memory.snapshot(placing.end, placing.buffers, checked=checked)
     for program, _ in launches:
         if not program.globals.start:

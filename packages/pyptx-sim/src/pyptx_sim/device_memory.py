@@ -35,7 +35,7 @@ MODULE_BYTES: Final = 1 << 20
 # Below the allocations are the variables of modules that are not loaded, which are new for every launch, and the heap
 # of `malloc` in kernels, of CUDA's default size.
 _HEAP: Final = range(MODULE_BYTES, MODULE_BYTES + (8 << 20))
-_WORKSPACE: Final = 1024  # room for the workspace of a cooperative grid behind the variables of a module, in bytes
+_WORKSPACE: Final = 1024  # room for the workspace of a cooperative grid, after the variables of a module, in bytes
 _WITHHELD: Final = 1 << 26  # number of freed bytes that are not allocated again, so that accesses to them are faults
 
 

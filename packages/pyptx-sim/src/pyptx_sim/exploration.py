@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pyptx_sim.findings import Finding
     from pyptx_sim.launch import Launch
     from pyptx_sim.operation import Array
-    from pyptx_sim.simulator import Checks
+    from pyptx_sim.run_inputs import Checks
     from pyptx_sim.spans import HostSpan
     from pyptx_sim.workers import Workers
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pyptx_sim.findings import Finding
     from pyptx_sim.operation import Array
     from pyptx_sim.result import Result, Statistics
-    from pyptx_sim.simulator import Checks
+    from pyptx_sim.run_inputs import Checks
     from pyptx_sim.values import Argument
 
 PRIORITY: Final = -100  # lower than the priorities of all other runtimes, so that a GPU runtime is preferred

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
-from typing import TYPE_CHECKING, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING
 
 from pyptx_ir.renamed import with_present_keywords
-from pyptx_ir.syntax import parse
-from pyptx_ir.syntax.nodes import Module
 from pyptx_sim.arguments import does_nothing, pack_arguments
 from pyptx_sim.checks.element_types import ELEMENT_TYPE, ElementTypes
 from pyptx_sim.checks.outputs import UNWRITTEN, OutputWrites, report_unwritten, unwritten_without_blocks
 from pyptx_sim.checks.race.races import RaceChecker
 from pyptx_sim.duplicates.proofs import Watched, settle
 from pyptx_sim.errors import LaunchError, SimulationError, SimulationInterrupted
-from pyptx_sim.extension import rules as all_rules
 from pyptx_sim.findings import Finding, FindingLog
 from pyptx_sim.heap import keep_freed_memory
 from pyptx_sim.instructions.compiling.table import compile_program
-from pyptx_sim.launch import Launch
 from pyptx_sim.limits import check_seed, configuration_of
 from pyptx_sim.machine.grid_progress import GridProgress
 from pyptx_sim.machine.grids import run_in_order
@@ -29,6 +25,7 @@ from pyptx_sim.machine.view import MachineView
 from pyptx_sim.origins import point_at
 from pyptx_sim.program.lowering import lower
 from pyptx_sim.result import Result, Statistics
+from pyptx_sim.run_inputs import is_exact, launches_of, observers_of, parsed_modules, rules_of
 from pyptx_sim.timeline import Recording
 
 if TYPE_CHECKING:
@@ -37,18 +34,18 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from pyptx_ir.plugins.rows import Frame, Output
+    from pyptx_ir.syntax.nodes import Module
     from pyptx_ir.terminal.progress import ProgressCallback
     from pyptx_sim.arguments import Arguments
     from pyptx_sim.duplicates.proofs import Prepare
     from pyptx_sim.extension import Rule
     from pyptx_sim.instructions.compiling.table import Schedule
-    from pyptx_sim.launch import LaunchFields
+    from pyptx_sim.launch import Launch, LaunchFields
     from pyptx_sim.machine.geometry import Configuration
     from pyptx_sim.machine.scheduling.code import Code
-    from pyptx_sim.observer import Observer, ObserverFactory
+    from pyptx_sim.observer import Observer
     from pyptx_sim.program.program import Program
-
-Checks: TypeAlias = "str | Iterable[str]"
+    from pyptx_sim.run_inputs import Checks
 
 # Default step limit in executed basic blocks: minutes of simulation. Real kernels end within seconds.
 STEP_LIMIT = 5_000_000
@@ -107,7 +104,7 @@ def run(
     """
     modules = parsed_modules(ptx)
     asked = [
-        (lower(modules, each.entry, target, closest_form=closest_form), each) for each in _launches(launch, fields)
+        (lower(modules, each.entry, target, closest_form=closest_form), each) for each in launches_of(launch, fields)
     ]
     return run_programs(
         asked,
@@ -140,7 +137,7 @@ def run_programs(
 ) -> Result:
     """Run launches of lowered programs in stream order, on the same global memory. For the options, see `run`."""
     check_seed(seed)
-    rules, exact = _rules(checks), _is_exact(numerics)
+    rules, exact = rules_of(checks), is_exact(numerics)
     asked = [each for each in asked if not does_nothing(each[1])]
     if not asked:
         return _result(())
@@ -159,7 +156,7 @@ def run_programs(
 
 def without_blocks(outputs: Iterable[Output], checks: Checks) -> Result:
     """Return the result of a launch without CTAs; `outputs` are the outputs that were allocated for the launch."""
-    rules = _rules(checks)
+    rules = rules_of(checks)
     found = tuple(unwritten_without_blocks(outputs)) if UNWRITTEN in rules else ()
     return Result(tuple(replace(each, severity=rules[UNWRITTEN].severity) for each in found), Statistics(0, 0, 0, 0, 0))
 
@@ -300,23 +297,6 @@ def _prepared(
     return _Prepared(launch, program, code, configuration_of(program, launch), origins, rules, exact, schedule, seed)
 
 
-def _launches(launch: Launch | Sequence[Launch] | None, fields: LaunchFields) -> tuple[Launch, ...]:
-    if launch is None:
-        return (Launch(**fields),)
-    if isinstance(launch, Launch):
-        return (replace(launch, **fields),)
-    if fields or not launch:
-        what = "launch fields passed in addition to several launches" if fields else "no launches"
-        raise LaunchError(what, help="pass the fields to each launch: run(ptx, [Launch(…), Launch(…)])")
-    return tuple(launch)
-
-
-def _is_exact(numerics: str) -> bool:
-    if numerics not in {"fast", "exact"}:
-        raise LaunchError(f"numerics must be fast or exact, got {numerics!r}")
-    return numerics == "exact"
-
-
 def _schedule(program: Program, rules: Mapping[str, Rule], seed: int) -> Schedule:
     """Return the kind of schedule: `fixed` for seed 0, else `weak` or `random`.
 
@@ -394,33 +374,3 @@ def _findings(machines: Sequence[Machine]) -> tuple[Finding, ...]:
             alone = replace(finding, count=1)
             counts[alone] = counts.get(alone, 0) + finding.count
     return tuple(replace(finding, count=count) for finding, count in counts.items())
-
-
-def parsed_modules(ptx: str | Module | Sequence[str | Module]) -> tuple[Module, ...]:
-    """Return modules given as PTX text or as syntax trees; the tree of a text is cached."""
-    several = (ptx,) if isinstance(ptx, str | Module) else ptx
-    return tuple(_parsed(each) if isinstance(each, str) else each for each in several)
-
-
-@lru_cache(maxsize=32)
-def _parsed(text: str) -> Module:
-    return parse(text)
-
-
-def observers_of(rules: Iterable[Rule]) -> list[ObserverFactory]:
-    """Return the distinct factories of the checkers of `rules`."""
-    return list(dict.fromkeys(rule.checker for rule in rules if rule.checker is not None))
-
-
-def _rules(checks: Checks) -> Mapping[str, Rule]:
-    """Return the rules that `checks` selects, by name."""
-    known = all_rules()
-    if checks == "all":
-        return known
-    if checks == "none":
-        return {}
-    asked = frozenset((checks,) if isinstance(checks, str) else checks)
-    unknown = sorted(asked - known.keys())
-    if unknown:
-        raise LaunchError(f"unknown check {unknown[0]!r}", help=f"use one of: all, none, {', '.join(sorted(known))}")
-    return {name: known[name] for name in asked}

@@ -9,27 +9,28 @@ from typing import TYPE_CHECKING, Final, TypedDict, Unpack
 
 from pyptx_ir.syntax.nodes import Module
 from pyptx_sim.context.modules import LoadedModule
+from pyptx_sim.context.operations import DeviceLaunch, HostOperation, LaunchOperation
 from pyptx_sim.context.streams import Event, Queue
-from pyptx_sim.context.work import DeviceLaunch, LaunchWork, Operation
 from pyptx_sim.device_memory import DeviceMemory
 from pyptx_sim.launch import Launch
 from pyptx_sim.machine.geometry import extent_of
-from pyptx_sim.simulator import parsed_modules, run_programs
+from pyptx_sim.run_inputs import parsed_modules
+from pyptx_sim.simulator import run_programs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pyptx_ir.plugins.rows import Frame
     from pyptx_ir.terminal.progress import ProgressCallback
+    from pyptx_sim.context.operations import StreamOperation
     from pyptx_sim.context.streams import Stream
-    from pyptx_sim.context.work import Work
     from pyptx_sim.launch import LaunchFields
-    from pyptx_sim.simulator import Checks
+    from pyptx_sim.run_inputs import Checks
 
 _MEMORY_BYTES: Final = 16 << 30
 
 
-class Options(TypedDict, total=False):
+class ContextOptions(TypedDict, total=False):
     """Keywords of `pyptx_sim.run` that a context passes to each run."""
 
     checks: Checks
@@ -45,16 +46,21 @@ class Context:
     `memory` is the device's memory, `launches` the launches that ran so far, with their findings.
 
     Launches run in an order that streams, events and graphs allow: seed 0 runs each launch when it is called, any other
-    seed keeps launches pending until the host waits for them, and chooses at random among those that may run. With any
-    seed, a launch of a kernel that controls dependent launches (`griddepcontrol`) stays pending, so that the next launch
-    of its stream may overlap it if it is `programmatic_dependent`. The host must call `synchronize` (of the context, a
-    stream or an event) before it reads what launches write, as on a GPU.
+    seed keeps launches pending until the host waits for them, and chooses at random among the launches that may run.
+    A launch of a kernel with `griddepcontrol` always stays pending, so that the next launch of its stream may overlap
+    it if that is `programmatic_dependent`. The host must call `synchronize` (of the context, a stream or an event)
+    before it reads what launches write, as on a GPU.
 
     A context may be used from several threads; only one of them simulates at a time.
     """
 
     def __init__(
-        self, target: str | None = None, *, memory_bytes: int = _MEMORY_BYTES, seed: int = 0, **options: Unpack[Options]
+        self,
+        target: str | None = None,
+        *,
+        memory_bytes: int = _MEMORY_BYTES,
+        seed: int = 0,
+        **options: Unpack[ContextOptions],
     ) -> None:
         """Create a device that simulates `target` (`sm_90a`), by default each module's `.target`.
 
@@ -108,10 +114,10 @@ class Context:
             program = loaded.program(asked.entry)
             on = stream or self._queue.default
 
-            def make(number: int, after: tuple[Work, ...]) -> LaunchWork:
+            def make(number: int, after: tuple[StreamOperation, ...]) -> LaunchOperation:
                 name, numbers = program.entry.name, tuple(each.number for each in after)
                 record = DeviceLaunch(number, name, on.number, numbers, extent_of(asked.grid, "grid", least=0))
-                return LaunchWork(
+                return LaunchOperation(
                     number, on.number, after, name, program=program, launch=asked, record=record, origins=origins
                 )
 
@@ -121,7 +127,7 @@ class Context:
         """Run `action` in stream order: a copy or a callback of the host. `label` names it."""
         with self._lock:
             on = stream or self._queue.default
-            on.submit(lambda number, after: Operation(number, on.number, after, label, action=action))
+            on.submit(lambda number, after: HostOperation(number, on.number, after, label, action=action))
 
     # Order -------------------------------------------------------------------------------------------
 
@@ -143,16 +149,16 @@ class Context:
         with self._lock:
             self._queue.complete(None)
 
-    def _execute(self, chain: Sequence[Work]) -> None:
+    def _execute(self, chain: Sequence[StreamOperation]) -> None:
         """Run launches that overlap, or one operation, whose predecessors are done."""
         for work in chain:
-            if isinstance(work, Operation):
+            if isinstance(work, HostOperation):
                 work.action()
-        launches = [work for work in chain if isinstance(work, LaunchWork)]
+        launches = [work for work in chain if isinstance(work, LaunchOperation)]
         if launches:
             self._simulate(launches)
 
-    def _simulate(self, launches: Sequence[LaunchWork]) -> None:
+    def _simulate(self, launches: Sequence[LaunchOperation]) -> None:
         last, started = launches[-1].record, time.perf_counter()
         for work in launches[:-1]:
             work.record.within = last.number

@@ -11,26 +11,26 @@ import random
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
-from pyptx_sim.context.work import LaunchWork
+from pyptx_sim.context.operations import LaunchOperation
 from pyptx_sim.errors import LaunchError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from pyptx_sim.context.work import Work
+    from pyptx_sim.context.operations import StreamOperation
 
 
-AnyWork = TypeVar("AnyWork", bound="Work")
+AnyOperation = TypeVar("AnyOperation", bound="StreamOperation")
 
 
 class Queue:
     """Pending work of a device, and its streams. `execute` runs launches that overlap, or one piece of work."""
 
-    def __init__(self, seed: int, execute: Callable[[Sequence[Work]], None]) -> None:
+    def __init__(self, seed: int, execute: Callable[[Sequence[StreamOperation]], None]) -> None:
         """Start without work, with the default stream; `seed` determines the order of work that nothing orders."""
         self._random = random.Random(seed) if seed else None  # noqa: S311 - schedules, not secrets
         self._execute = execute
-        self._pending: list[Work] = []
+        self._pending: list[StreamOperation] = []
         self._count = 0
         self.streams = [Stream(self, 0, blocking=True)]
 
@@ -49,7 +49,7 @@ class Queue:
         self._count += 1
         return self._count - 1
 
-    def submit(self, work: Work, graph: Graph | None) -> None:
+    def submit(self, work: StreamOperation, graph: Graph | None) -> None:
         """Add work to a graph that is being captured, or to the pending work; with seed 0, run what can run now.
 
         A launch that the next launch may overlap stays pending until other work follows or the host waits.
@@ -59,10 +59,10 @@ class Queue:
             return
         self._pending.append(work)
         if self._random is None:
-            held = isinstance(work, LaunchWork) and work.program.controls_dependents
+            held = isinstance(work, LaunchOperation) and work.program.controls_dependents
             self._run_until(lambda: len(self._pending) <= held)
 
-    def complete(self, work: Work | None) -> None:
+    def complete(self, work: StreamOperation | None) -> None:
         """Run pending work until `work` is done; None: all pending work."""
         self._run_until(lambda: not self._pending if work is None else work.done)
 
@@ -86,8 +86,8 @@ class Queue:
         self._execute(chain)
 
 
-def _overlap(work: Work, before: Work) -> bool:
-    return isinstance(work, LaunchWork) and work.overlaps(before)
+def _overlap(work: StreamOperation, before: StreamOperation) -> bool:
+    return isinstance(work, LaunchOperation) and work.overlaps(before)
 
 
 class Stream:
@@ -97,11 +97,11 @@ class Stream:
         """Start without work."""
         self._queue = queue
         self.number, self.blocking = number, blocking
-        self.last: Work | None = None
-        self.waits: list[Work] = []
+        self.last: StreamOperation | None = None
+        self.waits: list[StreamOperation] = []
         self.graph: Graph | None = None
 
-    def submit(self, make: Callable[[int, tuple[Work, ...]], AnyWork]) -> AnyWork:
+    def submit(self, make: Callable[[int, tuple[StreamOperation, ...]], AnyOperation]) -> AnyOperation:
         """Add the work that `make` returns for a number and the work before it."""
         work = make(self._queue.number(), self.predecessors())
         self.last, self.waits = work, []
@@ -131,7 +131,7 @@ class Stream:
             event.graph.join(self)
         self.waits += event.work
 
-    def predecessors(self) -> tuple[Work, ...]:
+    def predecessors(self) -> tuple[StreamOperation, ...]:
         """Return the work that the stream's next work must follow."""
         found = [self.last, *self.waits]
         if self.graph is None:
@@ -163,7 +163,7 @@ class Event:
     def __init__(self, queue: Queue) -> None:
         """Start as an event that was never recorded, which is complete."""
         self._queue = queue
-        self.work: tuple[Work, ...] = ()
+        self.work: tuple[StreamOperation, ...] = ()
         self.graph: Graph | None = None
 
     def synchronize(self) -> None:
@@ -185,8 +185,8 @@ class Graph:
     def __init__(self, queue: Queue) -> None:
         """Start without work."""
         self._queue = queue
-        self._captured: dict[Stream, tuple[Work | None, list[Work]]] = {}
-        self.work: list[Work] = []
+        self._captured: dict[Stream, tuple[StreamOperation | None, list[StreamOperation]]] = {}
+        self.work: list[StreamOperation] = []
 
     def join(self, stream: Stream) -> None:
         """Record the later work of a stream in this graph."""
@@ -203,7 +203,7 @@ class Graph:
         """Run the graph's work after the work of `stream`, by default the default stream; later work waits for all."""
         on = stream or self._queue.default
         before = on.predecessors()
-        made: dict[Work, Work] = {}
+        made: dict[StreamOperation, StreamOperation] = {}
         for work in self.work:
             after = tuple(made[each] for each in work.after) or before
             made[work] = work.again(self._queue.number(), on.number, after)

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 class DeviceLaunch:
     """One launch of a `Context`, in order of the calls: `number` counts from 0, `stream` is the stream's number.
 
-    `after` are the numbers of the launches and operations that must complete before it: those that streams, events and
-    graphs order before it directly. `result` is None until the launch is complete. `error` is the exception that ended
-    it. `seconds` is the time that the simulation took. If a dependent launch was simulated together with this one, its
-    record has the result of both, and `within` is its number.
+    `after` are the numbers of the launches and host operations that streams, events and graphs order directly before
+    it. `result` is None until the launch is complete. `error` is the exception that ended it. `seconds` is the time
+    that the simulation took. If a dependent launch was simulated together with this one, its record has the result of
+    both, and `within` is its number.
     """
 
     number: int
@@ -44,12 +44,12 @@ class DeviceLaunch:
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class Work:
+class StreamOperation:
     """Work in stream order; `after` is the work that must be done before it. `label` names it in messages."""
 
     number: int
     stream: int
-    after: tuple[Work, ...]
+    after: tuple[StreamOperation, ...]
     label: str
     done: bool = False
 
@@ -58,20 +58,20 @@ class Work:
         """Whether all work that must be done before it is done."""
         return all(each.done for each in self.after)
 
-    def again(self, number: int, stream: int, after: tuple[Work, ...]) -> Work:
+    def again(self, number: int, stream: int, after: tuple[StreamOperation, ...]) -> StreamOperation:
         """Return the same work, to be done once more, in another place of the order."""
         return replace(self, number=number, stream=stream, after=after, done=False)
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class Operation(Work):
+class HostOperation(StreamOperation):
     """Work of the host in stream order: a copy, a callback."""
 
     action: Callable[[], None] = field(default=lambda: None)
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class LaunchWork(Work):
+class LaunchOperation(StreamOperation):
     """Launch of `program`, recorded in `record`."""
 
     program: Program = field(kw_only=True)
@@ -79,15 +79,15 @@ class LaunchWork(Work):
     record: DeviceLaunch = field(kw_only=True)
     origins: Mapping[int, tuple[Frame, ...]] | None = None
 
-    def again(self, number: int, stream: int, after: tuple[Work, ...]) -> Work:
+    def again(self, number: int, stream: int, after: tuple[StreamOperation, ...]) -> StreamOperation:
         """Return the same launch, to be done once more, in another place of the order, with a record of its own."""
         numbers = tuple(each.number for each in after)
         record = DeviceLaunch(number, self.record.kernel, stream, numbers, self.record.grid)
         return replace(self, number=number, stream=stream, after=after, done=False, record=record)
 
-    def overlaps(self, other: Work) -> bool:
+    def overlaps(self, other: StreamOperation) -> bool:
         """Return whether this launch may start before `other`, on which alone it depends, is done.
 
         Manual: "griddepcontrol".
         """
-        return self.launch.programmatic_dependent and self.after == (other,) and isinstance(other, LaunchWork)
+        return self.launch.programmatic_dependent and self.after == (other,) and isinstance(other, LaunchOperation)
