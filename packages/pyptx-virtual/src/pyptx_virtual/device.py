@@ -7,6 +7,8 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from pyptx_virtual.streams import Streams
+
 if TYPE_CHECKING:
     from pyptx_ir.isa.target_rows import TargetRow
     from pyptx_sim import Context
@@ -47,11 +49,15 @@ class VirtualDevice:
     context: Context
     target: TargetRow
     memory_bytes: int
+    streams: Streams = field(init=False)
     bytes_in_use: MemoryUse = field(default_factory=MemoryUse)
     allocations: MemoryUse = field(default_factory=MemoryUse)
     _sizes: dict[int, int] = field(default_factory=dict[int, int])
     _freed: deque[int] = field(default_factory=deque[int])
     _lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def __post_init__(self) -> None:
+        self.streams = Streams(self.context)
 
     @property
     def name(self) -> str:

@@ -6,7 +6,8 @@ PyptxError
     │   ├── AlreadyActive       a virtual device with other options is active
     │   ├── RealGpuPresent      the machine has a GPU
     │   └── UnsupportedTorch    this build of torch lacks a part that the torch door needs
-    └── NotActive               no virtual device is active
+    ├── NotActive               no virtual device is active
+    └── UnknownStream           the virtual device has no stream with this handle
 """
 
 from __future__ import annotations
@@ -36,3 +37,7 @@ class UnsupportedTorch(ActivationError):  # noqa: N818 - reads as a state
 
 class NotActive(VirtualDeviceError):  # noqa: N818 - reads as a state
     """No virtual device is active in this process."""
+
+
+class UnknownStream(VirtualDeviceError):  # noqa: N818 - reads as a state
+    """The virtual device has no stream with this handle."""

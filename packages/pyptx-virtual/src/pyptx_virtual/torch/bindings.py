@@ -17,7 +17,7 @@ import torch
 
 from pyptx_virtual.torch.mixing import invalid_ordinal
 from pyptx_virtual.torch.properties import DeviceProperties, properties_of
-from pyptx_virtual.torch.streams import DEFAULT, Streams
+from pyptx_virtual.torch.streams import event_base, stream_base, stream_data
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,7 +47,7 @@ class Bindings:
         self._device = device
         self._random = random_numbers
         self._properties = properties_of(device)
-        self._streams = Streams(device.context.synchronize)
+        self._streams = device.streams
 
     def install(self) -> None:
         """Add the names to `torch._C`, and let `torch.cuda` use them."""
@@ -68,8 +68,8 @@ class Bindings:
 
     def _classes(self) -> dict[str, object]:
         return {
-            "_CudaStreamBase": self._streams.stream_base(),
-            "_CudaEventBase": self._streams.event_base(),
+            "_CudaStreamBase": stream_base(self._device),
+            "_CudaEventBase": event_base(self._device),
             "_CudaDeviceProperties": DeviceProperties,
         }
 
@@ -86,11 +86,11 @@ class Bindings:
             "_cuda_canDeviceAccessPeer": lambda *_: False,
             "_cuda_getArchFlags": lambda: f"sm_{device.target.number}",
             "_cuda_getCompiledVersion": lambda: CUDA_VERSION[0] * 1000 + CUDA_VERSION[1] * 10,
-            "_cuda_synchronize": streams.synchronize,
-            "_cuda_getCurrentStream": lambda _index=0: streams.current,
-            "_cuda_getCurrentRawStream": lambda _index=0: streams.current[0],
-            "_cuda_getDefaultStream": lambda _index=0: DEFAULT,
-            "_cuda_getStreamFromExternal": lambda address, _index=0: (address, *DEFAULT[1:]),
+            "_cuda_synchronize": device.context.synchronize,
+            "_cuda_getCurrentStream": lambda _index=0: stream_data(streams.current),
+            "_cuda_getCurrentRawStream": lambda _index=0: streams.current.number,
+            "_cuda_getDefaultStream": lambda _index=0: stream_data(streams.find(0)),
+            "_cuda_getStreamFromExternal": lambda number, _index=0: stream_data(streams.find(number)),
             "_cuda_setStream": self._set_stream,
             "_cuda_isCurrentStreamCapturing": _no,
             "_cuda_emptyCache": device.reclaim,
@@ -116,8 +116,8 @@ class Bindings:
             raise invalid_ordinal()
         return -1 if index < 0 else 0
 
-    def _set_stream(self, *, stream_id: int, device_index: int, device_type: int) -> None:
-        self._streams.current = (stream_id, device_index, device_type)
+    def _set_stream(self, stream_id: int, device_index: int = 0, device_type: int = 1) -> None:  # noqa: ARG002 - torch's signature
+        self._streams.current = self._streams.find(stream_id)
 
     def _get_properties(self, index: int) -> DeviceProperties:
         if index:

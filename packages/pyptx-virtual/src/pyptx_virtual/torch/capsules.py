@@ -1,24 +1,29 @@
 """CUDA tensors over device memory, made from DLPack capsules.
 
-torch accepts a capsule of device type CUDA in every build, and makes a plain `torch.Tensor` on `cuda:0` of it, with a
-storage that calls the capsule's deleter at the end of its life. DLPack: "C API (dlpack.h)".
-
-After the interpreter has been finalized, storages still end, in destructors of C++. Then a deleter in Python would
-crash. Therefore an exit handler removes the deleters, and leaves the structures of the remaining storages allocated.
+torch accepts a capsule of device type CUDA in every build, and makes a plain `torch.Tensor` on `cuda:0` of it. The
+capsule is NumPy's, of an array over the bytes, with another device type. NumPy's deleter releases the array at the end
+of the tensor's storage. It is a C function, so that it may run while an exception is raised, without the lock of the
+interpreter, and after the interpreter has been finalized. DLPack: "C API (dlpack.h)".
 """
 
 from __future__ import annotations
 
-import atexit
 import ctypes
-from typing import TYPE_CHECKING, Any, Final
+import weakref
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
+import numpy as np
 import torch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from numpy.typing import NDArray
+
 _CUDA: Final = 2  # kDLCUDA
+# Offsets in DLTensor, the first member of DLManagedTensor: data, device type, and code, bits and lanes of the data type.
+_DATA, _DEVICE_TYPE, _DATA_TYPE = 0, 8, 20
 _KINDS: Final = {  # DLDataTypeCode
     torch.int8: 0,
     torch.int16: 0,
@@ -36,43 +41,17 @@ _KINDS: Final = {  # DLDataTypeCode
     torch.complex128: 5,
     torch.bool: 6,
 }
+_CODES: Final = {dtype: kind | dtype.itemsize * 8 << 8 | 1 << 16 for dtype, kind in _KINDS.items()}
+_SIZES: Final = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.complex128}
 
-
-class _Device(ctypes.Structure):
-    _fields_ = (("type", ctypes.c_int32), ("index", ctypes.c_int32))
-
-
-class _DataType(ctypes.Structure):
-    _fields_ = (("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16))
-
-
-class _Tensor(ctypes.Structure):
-    _fields_ = (
-        ("data", ctypes.c_void_p),
-        ("device", _Device),
-        ("ndim", ctypes.c_int32),
-        ("dtype", _DataType),
-        ("shape", ctypes.c_void_p),
-        ("strides", ctypes.c_void_p),
-        ("byte_offset", ctypes.c_uint64),
-    )
-
-
-class _Managed(ctypes.Structure):
-    _fields_ = (("tensor", _Tensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p))
-
-
-_DELETER: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-_new_capsule: Final = ctypes.pythonapi["PyCapsule_New"]
-_new_capsule.restype = ctypes.py_object
-_new_capsule.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
-_keep_alive: Final = ctypes.pythonapi["Py_IncRef"]
-_keep_alive.argtypes = (ctypes.py_object,)
+_pointer_of: Final = ctypes.pythonapi["PyCapsule_GetPointer"]
+_pointer_of.restype = ctypes.c_size_t
+_pointer_of.argtypes = (ctypes.py_object, ctypes.c_char_p)
 
 
 def capsule_holds(dtype: torch.dtype) -> bool:
     """Return whether a DLPack capsule can describe elements of this type."""
-    return dtype in _KINDS
+    return dtype in _CODES
 
 
 class Capsules:
@@ -83,43 +62,28 @@ class Capsules:
 
     def __init__(self, freed: Callable[[int], None]) -> None:
         self._freed = freed
-        self._live: dict[int, tuple[_Managed, Any, Any, int]] = {}
-        self._types = {dtype: _DataType(code, dtype.itemsize * 8, 1) for dtype, code in _KINDS.items()}
-        callback = _DELETER(self._delete)
-        _keep_alive(callback)
-        self._deleter = ctypes.cast(callback, ctypes.c_void_p).value
-        atexit.register(self._abandon)
+        self._arrays: dict[int, weakref.ref[NDArray[np.uint8]]] = {}
 
     def tensor(
-        self, address: int, dtype: torch.dtype, shape: Sequence[int], strides: Sequence[int]
+        self, data: NDArray[np.uint8], address: int, dtype: torch.dtype, shape: Sequence[int], strides: Sequence[int]
     ) -> torch.Tensor:
-        """Return a tensor on `cuda:0` whose first element is at `address`; `strides` are in elements."""
-        dimensions = ctypes.c_int64 * len(shape)
-        extents, steps = dimensions(*shape), dimensions(*strides)
-        managed = _Managed(
-            _Tensor(
-                address,
-                _Device(_CUDA, 0),
-                len(shape),
-                self._types[dtype],
-                ctypes.addressof(extents),
-                ctypes.addressof(steps),
-                0,
-            ),
-            None,
-            self._deleter,
-        )
-        key = ctypes.addressof(managed)
-        self._live[key] = (managed, extents, steps, address)
-        made: torch.Tensor = torch._C._from_dlpack(_new_capsule(key, b"dltensor", None))  # noqa: SLF001 - torch.from_dlpack initializes CUDA first
+        """Return a tensor on `cuda:0` over the bytes `data`, which are at a device address; 0: no bytes.
+
+        `strides` are in elements.
+        """
+        size = dtype.itemsize
+        array: NDArray[np.uint8] = np.ndarray(shape, _SIZES[size], data, strides=[size * each for each in strides])
+        capsule = array.__dlpack__()
+        structure = _pointer_of(capsule, b"dltensor")
+        ctypes.c_int32.from_address(structure + _DEVICE_TYPE).value = _CUDA
+        ctypes.c_uint32.from_address(structure + _DATA_TYPE).value = _CODES[dtype]
+        if address:
+            self._arrays[address] = weakref.ref(array, partial(self._release, address))
+        else:
+            ctypes.c_uint64.from_address(structure + _DATA).value = 0
+        made: torch.Tensor = torch._C._from_dlpack(capsule)  # noqa: SLF001 - torch.from_dlpack initializes CUDA first
         return made
 
-    def _delete(self, key: int) -> None:
-        self._freed(self._live.pop(key)[3])
-
-    def _abandon(self) -> None:
-        """Make the deleters of the remaining storages, and of new ones, do nothing."""
-        self._deleter = None
-        _keep_alive(self._live)
-        for managed, *_ in self._live.values():
-            managed.deleter = None
+    def _release(self, address: int, _array: object) -> None:
+        del self._arrays[address]
+        self._freed(address)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 import torch
 from pyptx_sim.errors import OutOfMemory
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 _as_strided: Final = torch.ops.aten.as_strided.default
 _CPU: Final = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)  # noqa: SLF001 - redispatch has no public spelling
+_NOTHING: Final = np.empty(0, np.uint8)
 _MASKS: Final = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64, 16: torch.complex128}
 
 Twins = dict[torch.dtype, torch.Tensor]
@@ -42,7 +44,9 @@ class Storages:
         if not capsule_holds(dtype):  # float8 and other types that torch does not exchange
             return self._empty_by_view(shape, strides, dtype)
         nbytes = span(shape, strides) * dtype.itemsize
-        return self._capsules.tensor(self._allocate(nbytes), dtype, shape, strides)
+        address = self._allocate(nbytes)
+        data = self._memory.bytes(address, nbytes) if address else _NOTHING
+        return self._capsules.tensor(data, address, dtype, shape, strides)
 
     def _empty_by_view(self, shape: Sequence[int], strides: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
         raw = self.empty((span(shape, strides) * dtype.itemsize,), (1,), torch.uint8)
@@ -129,10 +133,9 @@ class Storages:
             ) from error
 
     def _freed(self, address: int) -> None:
-        if address:
-            self._twins.pop(address, None)
-            self._masks.pop(address, None)
-            self._device.free_later(address)
+        self._twins.pop(address, None)
+        self._masks.pop(address, None)
+        self._device.free_later(address)
 
 
 def span(shape: Sequence[int], strides: Sequence[int]) -> int:

@@ -1,147 +1,127 @@
-"""Base classes of `torch.cuda.Stream` and `torch.cuda.Event`, and the current stream of each thread.
-
-Launches complete in the order in which the program makes them, whatever their streams. CUDA allows this order for any
-streams and events. Therefore waiting for an event has no effect here.
-"""
+"""Base classes of `torch.cuda.Stream` and `torch.cuda.Event`, over streams and events of the simulator."""
 
 from __future__ import annotations
 
-import itertools
-import threading
 import time
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import torch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from pyptx_sim.context import Event, Stream
+
+    from pyptx_virtual.device import VirtualDevice
 
 _CUDA: Final = 1  # c10::DeviceType
+_HIGHEST: Final = -5  # priority; the range of compute capability 7.0 and later is 0 to -5
+
 StreamData = tuple[int, int, int]
 """Stream number, device index and device type, as torch passes streams around."""
 
-DEFAULT: Final[StreamData] = (0, 0, _CUDA)
+
+def stream_data(stream: Stream) -> StreamData:
+    """Return a stream in torch's form."""
+    return stream.number, 0, _CUDA
 
 
-class Streams:
-    """The streams of the device. `synchronize` completes all launches."""
+def stream_base(device: VirtualDevice) -> type[torch.Stream]:
+    """Return the class that torch calls `_CudaStreamBase`."""
 
-    def __init__(self, synchronize: Callable[[], None]) -> None:
-        self.synchronize = synchronize
-        self._numbers = itertools.count(1)
-        self._threads = threading.local()
+    class StreamBase(torch.Stream):
+        """CUDA stream; its handle `cuda_stream` is its number, 0 for the default stream."""
 
-    @property
-    def current(self) -> StreamData:
-        """The current stream of the calling thread."""
-        found: StreamData = getattr(self._threads, "current", DEFAULT)
-        return found
+        def __new__(
+            cls,
+            priority: int = 0,
+            stream_id: int | None = None,
+            device_index: int = 0,
+            device_type: int = _CUDA,
+            stream_ptr: int | None = None,
+        ) -> Self:
+            given = stream_ptr if stream_id is None else stream_id
+            stream = device.streams.new() if given is None else device.streams.find(given)
+            made = super().__new__(cls, stream_id=stream.number, device_index=device_index, device_type=device_type)
+            made.simulated, made.priority, made.entered = stream, min(max(priority, _HIGHEST), 0), []
+            return made
 
-    @current.setter
-    def current(self, stream: StreamData) -> None:
-        self._threads.current = stream
+        simulated: Stream
+        priority: int
+        entered: list[Stream]
 
-    def new(self) -> StreamData:
-        """Return a new stream."""
-        return next(self._numbers), 0, _CUDA
+        @property
+        def cuda_stream(self) -> int:
+            return self.simulated.number
 
-    def stream_base(self) -> type[torch.Stream]:
-        """Return the class that torch calls `_CudaStreamBase`."""
-        streams = self
+        @classmethod
+        def priority_range(cls) -> tuple[int, int]:
+            return 0, _HIGHEST
 
-        class StreamBase(torch.Stream):
-            """CUDA stream; `cuda_stream` is its number, 0 for the default stream."""
+        def query(self) -> bool:
+            return self.simulated.idle
 
-            def __new__(
-                cls,
-                priority: int = 0,
-                stream_id: int | None = None,
-                device_index: int = 0,
-                device_type: int = _CUDA,
-                stream_ptr: int | None = None,
-            ) -> Self:
-                given = stream_id if stream_id is not None else stream_ptr
-                number = streams.new()[0] if given is None else given
-                made = super().__new__(cls, stream_id=number, device_index=device_index, device_type=device_type)
-                made.priority = min(max(priority, -5), 0)  # the range of compute capability 7.0 and later
-                return made
+        def synchronize(self) -> None:
+            self.simulated.synchronize()
 
-            priority: int
+        def __enter__(self) -> Self:
+            self.entered.append(device.streams.current)
+            device.streams.current = self.simulated
+            return self
 
-            @property
-            def cuda_stream(self) -> int:
-                return self.stream_id
+        def __exit__(self, *_: object) -> None:
+            device.streams.current = self.entered.pop()
 
-            @classmethod
-            def priority_range(cls) -> tuple[int, int]:
-                return 0, -5
+    return StreamBase
 
-            def query(self) -> bool:
-                streams.synchronize()
-                return True
 
-            def synchronize(self) -> None:
-                streams.synchronize()
+def event_base(device: VirtualDevice) -> type[torch.Event]:
+    """Return the class that torch calls `_CudaEventBase`."""
 
-            def wait_event(self, _event: object) -> None:
-                """Order later work after the event: launches complete in the program's order."""
+    class EventBase(torch.Event):
+        """CUDA event. Its time is the host's, because the simulator has no clock."""
 
-            def __enter__(self) -> Self:
-                entered: list[StreamData] = self.__dict__.setdefault("_entered", [])
-                entered.append(streams.current)
-                streams.current = (self.stream_id, self.device_index, self.device_type)
-                return self
+        def __new__(
+            cls,
+            enable_timing: bool = False,  # noqa: FBT001, FBT002 - torch's signature
+            blocking: bool = False,  # noqa: FBT001, FBT002, ARG004 - the same
+            interprocess: bool = False,  # noqa: FBT001, FBT002 - the same
+            external: bool = False,  # noqa: FBT001, FBT002, ARG004 - the same
+        ) -> Self:
+            if interprocess:
+                raise RuntimeError("torch.cuda.Event(interprocess=True) is not available on the virtual GPU")
+            made = super().__new__(cls, device="cuda", enable_timing=enable_timing)
+            made.simulated, made.timed, made.time = device.context.event(), enable_timing, None
+            return made
 
-            def __exit__(self, *_: object) -> None:
-                streams.current = self.__dict__["_entered"].pop()
+        simulated: Event
+        timed: bool
+        time: float | None
 
-        return StreamBase
+        @property
+        def cuda_event(self) -> int:
+            """Handle of the event, 0 before it is recorded."""
+            return 0 if self.time is None else id(self.simulated)
 
-    def event_base(self) -> type[torch.Event]:
-        """Return the class that torch calls `_CudaEventBase`."""
-        streams, numbers = self, itertools.count(1)
+        def record(self, stream: Any) -> None:  # noqa: ANN401 - a stream of this module's class
+            stream.simulated.record(self.simulated)
+            if self.timed:
+                self.simulated.synchronize()
+            self.time = time.perf_counter()
 
-        class EventBase(torch.Event):
-            """CUDA event; its time is the host's, because the simulator has no clock."""
+        def wait(self, stream: Any) -> None:  # noqa: ANN401 - a stream of this module's class
+            stream.simulated.wait(self.simulated)
 
-            def __new__(
-                cls,
-                enable_timing: bool = False,  # noqa: FBT001, FBT002 - torch's signature
-                blocking: bool = False,  # noqa: FBT001, FBT002, ARG004 - the same
-                interprocess: bool = False,  # noqa: FBT001, FBT002 - the same
-                external: bool = False,  # noqa: FBT001, FBT002, ARG004 - the same
-            ) -> Self:
-                if interprocess:
-                    raise RuntimeError("torch.cuda.Event(interprocess=True) is not available on the virtual GPU")
-                made = super().__new__(cls, device="cuda", enable_timing=enable_timing)
-                made.timed, made.time, made.cuda_event = enable_timing, None, 0
-                return made
+        def query(self) -> bool:
+            return self.simulated.complete
 
-            timed: bool
-            time: float | None
-            cuda_event: int
+        def synchronize(self) -> None:
+            self.simulated.synchronize()
 
-            def record(self, _stream: object = None) -> None:
-                if self.timed:
-                    streams.synchronize()
-                self.cuda_event = self.cuda_event or next(numbers)
-                self.time = time.perf_counter()
+        def elapsed_time(self, end_event: Any) -> float:  # noqa: ANN401 - an event of this class
+            """Return the milliseconds between two records."""
+            if not (self.timed and end_event.timed):
+                raise ValueError("Both events must be created with argument 'enable_timing=True'.")
+            if self.time is None or end_event.time is None:
+                raise ValueError("Both events must be recorded before calculating elapsed time.")
+            return float(end_event.time - self.time) * 1e3
 
-            def wait(self, _stream: object = None) -> None:
-                """Order later work after the event: launches complete in the program's order."""
-
-            def query(self) -> bool:
-                streams.synchronize()
-                return True
-
-            def synchronize(self) -> None:
-                streams.synchronize()
-
-            def elapsed_time(self, end_event: Any) -> float:  # noqa: ANN401 - an event of this class
-                if not (self.timed and end_event.timed):
-                    raise ValueError("Both events must be created with argument 'enable_timing=True'.")
-                if self.time is None or end_event.time is None:
-                    raise ValueError("Both events must be recorded before calculating elapsed time.")
-                return float(end_event.time - self.time) * 1e3
-
-        return EventBase
+    return EventBase
