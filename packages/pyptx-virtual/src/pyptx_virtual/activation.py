@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pyptx_ir.isa.target_rows import TargetRow
 
-DOORS: Final = {"torch": "pyptx_virtual.torch.attachment"}
+DOORS: Final = {"torch": "pyptx_virtual.torch.attachment", "triton": "pyptx_virtual.triton.attachment"}
 """Doors by name: the module whose function `attach` connects a framework to the device."""
 
 MEMORY_BYTES: Final = 16 << 30  # addresses only: a page takes host memory once it is accessed

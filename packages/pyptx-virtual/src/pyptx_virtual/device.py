@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pyptx_virtual.streams import Streams
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyptx_ir.isa.target_rows import TargetRow
-    from pyptx_sim import Context
+    from pyptx_sim import Context, Launch
+    from pyptx_sim.context import Stream
 
 WARP: Final = 32
 
@@ -52,6 +56,8 @@ class VirtualDevice:
     streams: Streams = field(init=False)
     bytes_in_use: MemoryUse = field(default_factory=MemoryUse)
     allocations: MemoryUse = field(default_factory=MemoryUse)
+    host_view: Callable[[Any], Any] = lambda tensor: tensor
+    """Function that returns a tensor on the CPU over the bytes of a tensor; the door for torch sets it."""
     _sizes: dict[int, int] = field(default_factory=dict[int, int])
     _freed: deque[int] = field(default_factory=deque[int])
     _lock: threading.RLock = field(default_factory=threading.RLock)
@@ -68,6 +74,12 @@ class VirtualDevice:
     def capability(self) -> tuple[int, int]:
         """Compute capability: major and minor number."""
         return divmod(self.target.number, 10)
+
+    def launch(self, ptx: str, launch: Launch, stream: Stream) -> None:
+        """Launch a kernel of a module on a stream."""
+        record = self.context.launch(ptx, launch, stream=stream)
+        if record.result is not None and record.result.printed:
+            sys.stdout.write(record.result.printed)
 
     def allocate(self, nbytes: int) -> int:
         """Return the device address of `nbytes` uninitialized bytes; raise OutOfMemory if they do not fit."""

@@ -42,6 +42,7 @@ def attach(device: VirtualDevice) -> TorchDoor:
     door.operators.register()
     door.pinning.register()
     door.bindings.install()
+    device.host_view = storages.view_on_host
     _check()
     return door
 
