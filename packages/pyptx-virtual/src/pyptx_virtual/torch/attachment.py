@@ -14,6 +14,7 @@ from pyptx_virtual.torch.overrides import Overrides
 from pyptx_virtual.torch.pinning import Pinning
 from pyptx_virtual.torch.random_numbers import RandomNumbers
 from pyptx_virtual.torch.storages import Storages
+from pyptx_virtual.torch.untyped import install_storages
 
 if TYPE_CHECKING:
     from pyptx_virtual.device import VirtualDevice
@@ -34,15 +35,16 @@ def attach(device: VirtualDevice) -> TorchDoor:
 
     Raise UnsupportedTorch if this build of torch lacks a needed part.
     """
-    random_numbers, pinning, storages = RandomNumbers(), Pinning(), Storages(device)
+    random_numbers, storages = RandomNumbers(), Storages(device)
     operators = Operators(storages, random_numbers, Overrides(storages), device.context.synchronize)
-    door = TorchDoor(Hooks(random_numbers, pinning), operators, pinning, Bindings(device, random_numbers))
+    door = TorchDoor(Hooks(random_numbers), operators, Pinning(), Bindings(device, random_numbers))
     install_device_guard()
     door.hooks.install()
     door.operators.register()
     door.pinning.register()
     door.bindings.install()
     device.host_view = storages.view_on_host
+    install_storages(storages)
     _check()
     return door
 

@@ -6,7 +6,6 @@ they are imported, and choose substitutes. These choices are repeated here.
 
 from __future__ import annotations
 
-import enum
 import importlib
 import re
 import sys
@@ -15,14 +14,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from pyptx_virtual.device import MemoryUse
 from pyptx_virtual.torch.mixing import invalid_ordinal
 from pyptx_virtual.torch.properties import DeviceProperties, properties_of
+from pyptx_virtual.torch.runtime import Nvtx, runtime_of
 from pyptx_virtual.torch.streams import event_base, stream_base, stream_data
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyptx_virtual.device import MemoryUse, VirtualDevice
+    from pyptx_virtual.device import VirtualDevice
     from pyptx_virtual.torch.random_numbers import RandomNumbers
 
 CUDA_VERSION: Final = (13, 0)
@@ -32,12 +33,6 @@ _MENTIONED: Final = re.compile(r"torch\._C\.(_cuda_\w+)\(")
 _CLASSES: Final = ("Stream", "ExternalStream", "Event")
 
 # ruff: noqa: SLF001 - the module is about private names
-
-
-class _CudaError(enum.IntEnum):
-    """The class that torch calls `_cudart.cudaError`."""
-
-    success = 0
 
 
 class Bindings:
@@ -59,7 +54,8 @@ class Bindings:
         torch._C._has_cuda = True
         torch.version.cuda = ".".join(map(str, CUDA_VERSION))
         cuda: Any = torch.cuda
-        cuda._cudart = self._runtime()
+        cuda._cudart = runtime_of(self._device)
+        cuda.nvtx._nvtx = Nvtx()
         cuda._CudaDeviceProperties = DeviceProperties
         cuda._exchange_device = cuda._maybe_exchange_device = self._exchange
         cuda._is_in_bad_fork = _no
@@ -104,6 +100,14 @@ class Bindings:
             "_cuda_get_sync_debug_mode": lambda: 0,
             "_cuda_clearCublasWorkspaces": lambda: None,
             "_cuda_sleep": lambda _cycles: None,
+            "_accelerator_synchronizeDevice": lambda _index=0: device.context.synchronize(),
+            "_accelerator_getStream": lambda _index=0: torch.cuda.current_stream(),
+            "_accelerator_setStream": lambda stream: self._set_stream(stream.stream_id),
+            "_accelerator_emptyCache": device.reclaim,
+            "_accelerator_isAllocatorInitialized": lambda: True,
+            "_accelerator_getDeviceStats": self._memory_stats,
+            "_accelerator_resetPeakStats": self._reset_peak,
+            "_accelerator_resetAccumulatedStats": self._reset_accumulated,
         }
 
     def _init(self) -> None:
@@ -132,6 +136,8 @@ class Bindings:
         return {
             **dict.fromkeys(("allocation", "segment", "active"), count),
             **dict.fromkeys(of_bytes, nbytes),
+            **dict.fromkeys(("inactive_split", "inactive_split_bytes"), _statistic(MemoryUse())),
+            **dict.fromkeys(("oversize_allocations", "oversize_segments"), _statistic(MemoryUse())["all"]),
             "num_alloc_retries": 0,
             "num_ooms": 0,
             "max_split_size": -1,
@@ -145,25 +151,6 @@ class Bindings:
     def _reset_accumulated(self, _index: int = 0) -> None:
         for use in (self._device.allocations, self._device.bytes_in_use):
             use.allocated = use.freed = 0
-
-    def _runtime(self) -> object:
-        """Return the functions of the CUDA runtime that torch exports as `torch.cuda.cudart()`."""
-        device = self._device
-
-        def free_and_total(_index: int = 0) -> tuple[int, int]:
-            device.reclaim()
-            return device.memory_bytes - device.bytes_in_use.current, device.memory_bytes
-
-        class Runtime:
-            """Functions of the CUDA runtime."""
-
-            cudaError = _CudaError  # noqa: N815 - CUDA's name
-            cudaMemGetInfo = staticmethod(free_and_total)  # noqa: N815 - CUDA's name
-            cudaGetErrorString = staticmethod(str)  # noqa: N815 - CUDA's name
-            cudaProfilerStart = staticmethod(lambda: _CudaError.success)  # noqa: N815 - CUDA's name
-            cudaProfilerStop = staticmethod(lambda: _CudaError.success)  # noqa: N815 - CUDA's name
-
-        return Runtime
 
 
 def _statistic(use: MemoryUse) -> dict[str, dict[str, int]]:

@@ -22,9 +22,6 @@ from pyptx_virtual.errors import UnsupportedTorch
 from pyptx_virtual.torch import random_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pyptx_virtual.torch.pinning import Pinning
     from pyptx_virtual.torch.random_numbers import RandomNumbers
 
 # ruff: noqa: SLF001 - the module is about private names
@@ -68,9 +65,8 @@ def install_device_guard() -> None:
 class Hooks:
     """The functions of `at::CUDAHooksInterface` that answer for the virtual device."""
 
-    def __init__(self, generators: RandomNumbers, pinning: Pinning) -> None:
+    def __init__(self, generators: RandomNumbers) -> None:
         self._generators = generators
-        self._pinning = pinning
         self._default = id(generators.default) + random_numbers._HANDLE
         self._kept: list[object] = []
 
@@ -111,7 +107,6 @@ class Hooks:
         """Return C functions by the names of the virtual functions that they replace."""
         of_nothing = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
         of_device = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int8)
-        of_pointer = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
         pointer = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int8)
         allocator = _library("libc10")[_CPU_ALLOCATOR]
         allocator.restype = ctypes.c_void_p
@@ -123,7 +118,6 @@ class Hooks:
             "hasPrimaryContext": of_device(lambda _, index: index == 0),
             **dict.fromkeys(("setCurrentDevice", "exchangeDevice", "maybeExchangeDevice"), of_device(lambda *_: 0)),
             "deviceSynchronize": of_device(lambda *_: 0),
-            "isPinnedPtr": of_pointer(lambda _, address: self._pinning.is_pinned(address)),
             "getPinnedMemoryAllocator": pointer(lambda *_: cpu_allocator),
             "getDefaultGenerator": pointer(lambda *_: self._default),
         }

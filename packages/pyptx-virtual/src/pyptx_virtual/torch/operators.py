@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import torch
-from pyptx_virtual.torch.mixing import check_devices
+from pyptx_virtual.torch.mixing import check_device, check_devices
 from pyptx_virtual.torch.schemas import COMPOSITE, NAMESPACES, Schema, computes, has_kernel, overload_of, schema_of
 
 if TYPE_CHECKING:
@@ -104,14 +104,16 @@ class Operators:
     def _compute(self, schema: Schema, args: Arguments, kwargs: Keywords) -> object:
         """Execute an operator on CPU tensors over the arguments' bytes."""
         self._synchronize()
+        device = _device_of(schema, args, kwargs)
+        check_device(device)
         pairs: Pairs = []
         strangers: list[torch.Tensor] = []
         host_args = [self._to_host(each, pairs, strangers) for each in args]
         host_kwargs = {name: self._to_host(each, pairs, strangers) for name, each in kwargs.items()}
         if strangers and pairs:
             check_devices(schema, pairs[0][0], strangers)
-        if "pin_memory" in kwargs and _device_of(schema, args, kwargs) is not None:
-            host_kwargs["pin_memory"] = False
+        if kwargs.get("pin_memory") and (device is None or device.type == "cuda"):
+            raise RuntimeError("Only dense CPU tensors can be pinned")
         try:
             result = schema.overload(*host_args, **host_kwargs)
         except RuntimeError as error:
