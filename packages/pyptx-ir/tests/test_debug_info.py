@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from pyptx_ir.debug_info import frames_by_line, instruction_frames, user_frame
+from pyptx_ir.isa.modules.check import check_text
+from pyptx_ir.isa.modules.diagnostic import shown
 from pyptx_ir.plugins.rows import Frame
-from pyptx_ir.syntax import emit, parse, walk
+from pyptx_ir.syntax import Source, emit, parse, walk
 from pyptx_ir.syntax.nodes import File, Function, InlinedAt, Instruction, Loc
 from pyptx_ir.toolchain import assemble, disassemble
 
@@ -158,17 +160,17 @@ def stacks_of(code: str) -> set[tuple[tuple[str, int], ...]]:
     return {tuple(stack) for stack in found if stack}
 
 
-PACKAGES = "/home/me/env/lib/python3.12/site-packages/"
+PACKAGES = "/env/env/lib/python3.12/site-packages/"
 
 
 @pytest.mark.parametrize(
     ("files", "user"),
     [
         (["kernel.cu"], 0),
-        ([PACKAGES + "triton/language/standard.py", "/home/me/sums.py"], 1),
+        ([PACKAGES + "triton/language/standard.py", "/env/sums.py"], 1),
         (["/usr/local/cuda-13.0/bin/../targets/x86_64-linux/include/sm_30_intrinsics.hpp", "helper.h", "main.cu"], 1),
         ([r"C:\CUDA\v13.0\include\cub\block.cuh", r"C:\work\main.cu"], 1),
-        (["/home/me/project/include/helper.cuh", "main.cu"], 0),
+        (["/env/project/include/helper.cuh", "main.cu"], 0),
         (["functor.cu", "/usr/include/thrust/for_each.h"], 0),
         ([PACKAGES + "triton/language/core.py", PACKAGES + "liger/rope.py", PACKAGES + "liger/ops.py"], 1),
         ([PACKAGES + "triton/language/core.py", PACKAGES + "triton/language/standard.py"], 0),
@@ -177,3 +179,32 @@ PACKAGES = "/home/me/env/lib/python3.12/site-packages/"
 def test_the_users_line_is_outside_of_the_libraries_that_the_kernel_calls(files: list[str], user: int) -> None:
     frames = [Frame(file, line, "f") for line, file in enumerate(files, 1)]
     assert user_frame(frames) is frames[user]
+
+
+LISTING = f"""{HEADER}.entry k() {{ .loc 1 5 3
+ret; }}
+.file 1 "first.cu"
+{HEADER}.entry k() {{ .loc 1 6 3
+ret; }}
+.file 1 "second.cu"
+"""
+
+
+def test_each_module_of_a_listing_has_its_own_files() -> None:
+    assert instruction_frames(parse(LISTING)) == [(Frame("first.cu", 5, "k"),), (Frame("second.cu", 6, "k"),)]
+
+
+def test_check_shows_the_source_line_of_a_faulty_instruction() -> None:
+    body = ".loc 1 9 3\n.loc 2 2 7, function_name $s, inlined_at 1 9 3\nadd.s33 %r0, %r0, %r0;\n.loc 1 10 3\nret;"
+    text = f"{HEADER}.entry k() {{ .reg .b32 %r<2>;\n{body}\n}}\n{STRINGS}"
+    (found,) = check_text(text, "k.ptx")
+    assert found.origin == (Frame("b.h", 2, "f"), Frame("a.cu", 9, "k"))
+    notes = [line for line in shown(found, Source(text, "k.ptx")).splitlines() if line.startswith("note: ")]
+    assert notes == ["note: at b.h:2 in f", "note: called from a.cu:9 in k"]
+    ptx, source = found.problem("k.ptx").positions
+    assert (ptx.file, str(source), [str(each) for each in source.callers]) == ("k.ptx", "b.h:2", ["a.cu:9"])
+
+
+def test_a_fault_outside_of_instructions_has_no_source_line() -> None:
+    (found,) = check_text(f"{HEADER}.entry k() {{ .loc 1 9 3\nret;\n.reg .b33 %r; }}\n{STRINGS}")
+    assert found.origin == ()

@@ -26,7 +26,15 @@ RACE = Problem(
     "shared-race",
     "error",
     HOSTILE,
-    (Position("my kernels/k.py", 7, 3, 9, label=HOSTILE), Position("k.ptx", 2), Position("k.ptx", 9, label="write")),
+    (
+        Position(
+            *("my kernels/k.py", 7, 3, 9, HOSTILE, HOSTILE),
+            calls=(Position("f.h", 2, function="f<int>"), Position("g.h", 3, function="g")),
+            callers=(Position("main.cu", 5, function="main"),),
+        ),
+        Position("k.ptx", 2),
+        Position("k.ptx", 9, label="write"),
+    ),
     (HOSTILE, "second note"),
     HOSTILE,
     count=32,
@@ -58,6 +66,12 @@ def test_json_is_valid_and_has_all_texts_unchanged(report: Report) -> None:
             "column": 3,
             "end_column": 9,
             "label": HOSTILE,
+            "function": HOSTILE,
+            "calls": [
+                {"file": "f.h", "line": 2, "label": "", "function": "f<int>"},
+                {"file": "g.h", "line": 3, "label": "", "function": "g"},
+            ],
+            "callers": [{"file": "main.cu", "line": 5, "label": "", "function": "main"}],
         }
 
 
@@ -84,6 +98,10 @@ def test_sarif_points_at_rules_and_lines() -> None:
         "region": {"startLine": 7, "startColumn": 3, "endColumn": 9},
     }
     assert [each["physicalLocation"]["region"]["startLine"] for each in race["relatedLocations"]] == [2, 9]
+    (stack,) = race["stacks"]
+    frames = [each["location"] for each in stack["frames"]]
+    assert [each["physicalLocation"]["region"]["startLine"] for each in frames] == [3, 2, 7, 5]
+    assert [each["logicalLocations"][0]["name"] for each in frames] == ["g", "f<int>", HOSTILE, "main"]
     assert note["locations"][0]["physicalLocation"] == {"artifactLocation": {"uri": "k.ptx"}}
     assert run["artifacts"][1]["location"]["uri"] == "file:///x/b.ptx"
     assert run["invocations"][0]["executionSuccessful"] is False

@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from pyptx_ir.debug_info.libraries import user_frame
 from pyptx_ir.debug_info.lines import frames_by_line, instruction_frames
+from pyptx_ir.debug_info.positions import position_of
 
-__all__ = ["frames_by_line", "instruction_frames", "user_frame"]
+__all__ = ["frames_by_line", "instruction_frames", "position_of", "user_frame"]

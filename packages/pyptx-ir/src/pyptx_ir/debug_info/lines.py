@@ -7,17 +7,18 @@ emit the calls of a location again when the instructions of another call follow.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_ir.debug_info.strings import DebugStrings
 from pyptx_ir.plugins.rows import Frame
 from pyptx_ir.syntax import Source, emit, positions, walk
-from pyptx_ir.syntax.nodes import File, Function, Instruction, Loc
+from pyptx_ir.syntax.nodes import File, Function, Instruction, Loc, Version
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from pyptx_ir.syntax.nodes import Module
+    from pyptx_ir.syntax.nodes import Module, Statement
 
 Frames: TypeAlias = tuple[Frame, ...]
 """Source lines of an instruction: the innermost first, then the line of each inlined call, outwards."""
@@ -25,19 +26,13 @@ _Location: TypeAlias = tuple[int, int, int]
 
 
 def instruction_frames(module: Module) -> list[Frames]:
-    """Return the source lines of each instruction in a module's functions, in reading order.
+    """Return the source lines of each instruction of a module, in reading order.
 
     The frames of an instruction are empty if no `.loc` precedes it in its function, or if its file is not declared. The
     function of a frame is the name that `function_name` refers to, else that of the PTX function, mangled as in the
     module.
     """
-    lines = _Lines(module)
-    return [
-        frames
-        for node in module.body
-        if isinstance(node, Function) and node.body is not None
-        for frames in lines.of_function(node)
-    ]
+    return [frames for statements in _modules(module) for frames in _LocReader(statements).frames()]
 
 
 def frames_by_line(module: Module) -> dict[int, Frames]:
@@ -51,20 +46,32 @@ def frames_by_line(module: Module) -> dict[int, Frames]:
     return {source.line_column(span.start)[0]: frames for span, frames in found if frames}
 
 
-class _Lines:
+def _modules(module: Module) -> Iterator[Sequence[Statement]]:
+    """Yield the statements of each module in a text; a listing of cuobjdump has several, each with a `.version`."""
+    starts = [at for at, node in enumerate(module.body) if isinstance(node, Version)] or [0]
+    for start, end in zip([0, *starts[1:]], [*starts[1:], len(module.body)], strict=True):
+        yield module.body[start:end]
+
+
+class _LocReader:
     """Interpreter of the `.loc` directives of a module."""
 
-    def __init__(self, module: Module) -> None:
-        self._files: Mapping[int, str] = {node.index: node.name for node in module.body if isinstance(node, File)}
-        self._names = DebugStrings(module)
+    def __init__(self, statements: Sequence[Statement]) -> None:
+        self._statements = statements
+        self._files: Mapping[int, str] = {node.index: node.name for node in statements if isinstance(node, File)}
+        self._names = DebugStrings(statements)
 
-    def of_function(self, function: Function) -> Iterator[Frames]:
-        """Yield the source lines of each instruction of a function."""
+    def frames(self) -> Iterator[Frames]:
+        """Yield the source lines of each instruction."""
+        return chain.from_iterable(map(self._of, self._statements))
+
+    def _of(self, statement: Statement) -> Iterator[Frames]:
         current: Frames = ()
         known: dict[_Location, Frames] = {}
-        for node in walk(function):
+        function = statement.name if isinstance(statement, Function) else ""
+        for node in walk(statement):
             if isinstance(node, Loc):
-                current = known[node.file, node.line, node.column] = self._frames(node, function.name, known)
+                current = known[node.file, node.line, node.column] = self._frames(node, function, known)
             elif isinstance(node, Instruction):
                 yield current
 

@@ -9,7 +9,9 @@ from pyptx_ir.syntax.nodes import Label, Section, SectionData
 from pyptx_ir.syntax.operands import Immediate
 
 if TYPE_CHECKING:
-    from pyptx_ir.syntax.nodes import Module
+    from collections.abc import Sequence
+
+    from pyptx_ir.syntax.nodes import Statement
     from pyptx_ir.syntax.operands import Operand
 
 _WIDTHS: Final = {"b8": 1, "b16": 2, "b32": 4, "b64": 8, "byte": 1, "4byte": 4, "quad": 8}
@@ -19,11 +21,11 @@ _WIDTHS: Final = {"b8": 1, "b16": 2, "b32": 4, "b64": 8, "byte": 1, "4byte": 4, 
 class DebugStrings:
     """Contents of a module's `.debug_str` sections, and the offsets of their labels."""
 
-    def __init__(self, module: Module) -> None:
-        """Read the `.debug_str` sections of a module; without one, `at` returns None."""
+    def __init__(self, statements: Sequence[Statement]) -> None:
+        """Read the `.debug_str` sections among the statements of a module; without one, `at` returns None."""
         self._data = bytearray()
         self._labels: dict[str, int] = {}
-        for node in module.body:
+        for node in statements:
             if isinstance(node, Section) and node.name == ".debug_str":
                 self._read(node)
 

@@ -17,7 +17,9 @@ SEVERITIES: Final = ("error", "warning", "note")
 class Position:
     """A line of a file, from 1, with columns from 1 in characters; `end_column` is the first one after the problem.
 
-    `label` states what the code at the position did, as `read by lane 3 of warp 0`.
+    `label` states what the code at the position did, as `read by lane 3 of warp 0`. `function` contains the position.
+    `calls` are the positions in functions that it calls, from the position inwards, down to the faulty code; `callers`
+    are those of the calls that lead to it, outwards.
     """
 
     file: str
@@ -25,6 +27,15 @@ class Position:
     column: int | None = None
     end_column: int | None = None
     label: str = ""
+    function: str = ""
+    calls: tuple[Position, ...] = ()
+    callers: tuple[Position, ...] = ()
+
+    @property
+    def stack(self) -> tuple[str, ...]:
+        """A line for each of `calls` and `callers`, as `called from k.cu:12 in kernel`."""
+        calls = (f"calls {each} in {each.function}" for each in self.calls)
+        return (*calls, *(f"called from {each} in {each.function}" for each in self.callers))
 
     def __str__(self) -> str:
         """Return `FILE:LINE` or `FILE:LINE:COLUMN`."""
@@ -56,11 +67,12 @@ class Problem:
 
     @property
     def details(self) -> tuple[str, ...]:
-        """Lines about the labels and related positions, notes, number of occurrences, and help."""
+        """Lines about the labels, related positions and calls, notes, number of occurrences, and help."""
         labels = (f"{each}: {each.label}" for each in self.positions if each.label)
+        stacks = (f"{each} {call}" for each in self.positions for call in each.stack)
         related = (str(each) for each in self.positions[1:] if not each.label)
         often = (f"{self.count} occurrences",) * (self.count > 1)
-        return (*labels, *related, *(f"note: {each}" for each in (*self.notes, *often)), *self._help)
+        return (*labels, *related, *stacks, *(f"note: {each}" for each in (*self.notes, *often)), *self._help)
 
     @property
     def _help(self) -> tuple[str, ...]:
