@@ -208,3 +208,43 @@ def test_check_shows_the_source_line_of_a_faulty_instruction() -> None:
 def test_a_fault_outside_of_instructions_has_no_source_line() -> None:
     (found,) = check_text(f"{HEADER}.entry k() {{ .loc 1 9 3\nret;\n.reg .b33 %r; }}\n{STRINGS}")
     assert found.origin == ()
+
+
+COMMENTED = '.file 1 "/src/a.cu"\n.file 2 "/src/lib/b.h"\n.file 3 "/other/b.h"\n.file 4 "./x/c.h"\n'
+
+
+@pytest.mark.parametrize(
+    ("comment", "callers"),
+    [
+        ("// x/c.h:5:1 @[ a.cu:9:3 ]", [("/src/a.cu", 9, "k")]),
+        ("// x/c.h:5:1 @[ lib/b.h:7:1 @[ a.cu:9:3 ] ]", [("/src/lib/b.h", 7, ""), ("/src/a.cu", 9, "k")]),
+        ("// x/c.h:5:1 @[ ./x/c.h:7:1 @[ a.cu:0:0 ] ]", [("./x/c.h", 7, "")]),
+        ("// x/c.h:5:1 @[ a.cu:7:1 @[ b.h:9:3 ] ]", [("/src/a.cu", 7, "k")]),
+        ("// x/c.h:5:1 @[ unknown.cu:9:3 ]", []),
+        ("// x/c.h:5:1", []),
+        ("// call(x @[ a.cu:9:3 ]", []),
+        ("\n// x/c.h:5:1 @[ a.cu:9:3 ]", []),
+    ],
+)
+def test_a_comment_of_llvm_shows_the_inlined_calls(comment: str, callers: list[tuple[str, int, str]]) -> None:
+    ((first, *others),) = frames_of(f".loc 4 5 1 {comment}\nret;", COMMENTED)
+    assert first == ("./x/c.h", 5, "" if callers else "k")
+    assert others == callers
+
+
+def test_comments_and_inlined_at_show_the_same_calls() -> None:
+    """Remove every `inlined_at` of a module whose comments have the calls, too, as LLVM did before release 23."""
+    body = ".loc 1 9 3\n.loc 2 5 1, function_name $s, inlined_at 1 9 3 // b.h:5:1 @[ a.cu:9:3 ]\nret;"
+    with_both, with_comments = frames_of(body), frames_of(re.sub(", function_name.*? //", " //", body))
+    assert [[each[:2] for each in frames] for frames in with_both] == [[("b.h", 5), ("a.cu", 9)]]
+    assert [[each[:2] for each in frames] for frames in with_comments] == [[("b.h", 5), ("a.cu", 9)]]
+
+
+@pytest.mark.parametrize("name", ["arrays.sm_100a.lines", "control.sm_100a.lines"])
+def test_clang_shows_calls_in_comments(name: str) -> None:
+    """The outermost line of each inlined instruction is in the file of the kernel."""
+    module = parse((CORPUS / "clang-22" / f"{name}.ptx").read_text(encoding="utf-8"))
+    inlined = [frames for frames in instruction_frames(module) if len(frames) > 1]
+    assert inlined
+    assert {Path(frames[-1].file).suffix for frames in inlined} == {".cu"}
+    assert {frame.function for frames in inlined for frame in frames[:-1]} == {""}

@@ -101,7 +101,7 @@ def _positions(label: str | None, line: int | None, module: int | None, origin: 
         yield from [f"    at {ptx}"] if ptx else []
         return
     position = position_of(origin)
-    yield f"    at {position} in {position.function}" + (f" ({ptx})" if ptx else "")
+    yield f"    at {position.in_function}" + (f" ({ptx})" if ptx else "")
     yield from (f"    {call}" for call in position.stack)
 
 

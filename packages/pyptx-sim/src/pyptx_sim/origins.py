@@ -97,6 +97,7 @@ def point_at(frames: Sequence[Frame]) -> str:
     import linecache
 
     user, position = user_frame(frames), position_of(frames)
+    function = f": in {user.function}" if user.function else ""
     source = linecache.getline(user.file, user.line).strip()
     shown = [f"    {source}", f"    {'^' * len(source)}"] if source else []
-    return "\n".join([f"{position}: in {user.function}", *shown, *position.stack])
+    return "\n".join([f"{position}{function}", *shown, *position.stack])

@@ -2,7 +2,8 @@
 
 A `.loc` applies to the instructions up to the next one. An `inlined_at` is the location of an earlier `.loc` of the
 same function, which may itself be inlined; compilers emit that `.loc` first. Its latest one is meant: LLVM and NVVM
-emit the calls of a location again when the instructions of another call follow.
+emit the calls of a location again when the instructions of another call follow. Without an `inlined_at`, LLVM's
+comment after the `.loc` may have the calls.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
+from pyptx_ir.debug_info.comments import commented_calls
 from pyptx_ir.debug_info.strings import DebugStrings
 from pyptx_ir.plugins.rows import Frame
 from pyptx_ir.syntax import Source, emit, positions, walk
-from pyptx_ir.syntax.nodes import File, Function, Instruction, Loc, Version
+from pyptx_ir.syntax.nodes import File, Function, Instruction, Loc, Version, trivia_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -29,8 +31,8 @@ def instruction_frames(module: Module) -> list[Frames]:
     """Return the source lines of each instruction of a module, in reading order.
 
     The frames of an instruction are empty if no `.loc` precedes it in its function, or if its file is not declared. The
-    function of a frame is the name that `function_name` refers to, else that of the PTX function, mangled as in the
-    module.
+    function of a frame is the name that `function_name` refers to, mangled as in the module, else that of the PTX
+    function. It is empty for a call that only a comment shows.
     """
     return [frames for statements in _modules(module) for frames in _LocReader(statements).frames()]
 
@@ -69,26 +71,33 @@ class _LocReader:
         current: Frames = ()
         known: dict[_Location, Frames] = {}
         function = statement.name if isinstance(statement, Function) else ""
+        loc: Loc | None = None
         for node in walk(statement):
-            if isinstance(node, Loc):
-                current = known[node.file, node.line, node.column] = self._frames(node, function, known)
-            elif isinstance(node, Instruction):
+            if loc is not None:
+                current = known[loc.file, loc.line, loc.column] = self._frames(loc, function, known, trivia_of(node))
+            loc = node if isinstance(node, Loc) else None
+            if isinstance(node, Instruction):
                 yield current
 
-    def _frames(self, loc: Loc, function: str, known: Mapping[_Location, Frames]) -> Frames:
-        inlined = loc.inlined_at
-        if inlined is None:
-            return self._frame(loc.file, loc.line, function)
-        place = inlined.file, inlined.line, inlined.column
-        callers = known.get(place)
+    def _frames(self, loc: Loc, function: str, known: Mapping[_Location, Frames], trivia: str) -> Frames:
+        """Return the frames of a `.loc`; `trivia`, the text after it, may have its inlined calls as a comment."""
+        if loc.inlined_at is None:
+            calls = tuple(commented_calls(trivia, self._files))
+            # The comment does not name the functions of the calls; the last call is in the PTX function.
+            names = ("",) * len(calls) + (function,)
+            lines = ((self._files.get(loc.file), loc.line), *calls)
+            return tuple(chain.from_iterable(map(_frame, lines, names)))
+        call = loc.inlined_at
+        callers = known.get((call.file, call.line, call.column))
         if callers is None:
-            callers = self._frame(inlined.file, inlined.line, function)
-        name = self._names.at(inlined.function_label, inlined.offset) or function
-        own = self._frame(loc.file, loc.line, name)
-        # A call that is inlined into itself has one frame: the location alone does not tell the levels apart.
+            callers = _frame((self._files.get(call.file), call.line), function)
+        name = self._names.at(call.function_label, call.offset) or function
+        own = _frame((self._files.get(loc.file), loc.line), name)
+        # A call that is inlined into itself has one frame: the location alone does not distinguish the levels.
         return (*own, *(frame for frame in callers if frame not in own))
 
-    def _frame(self, file: int, line: int, function: str) -> Frames:
-        """Return the frame of a location; empty for an undeclared file, and for line 0, the compiler's own code."""
-        name = self._files.get(file)
-        return () if name is None or not line else (Frame(name, line, function),)
+
+def _frame(place: tuple[str | None, int], function: str) -> Frames:
+    """Return the frame of a file and line; empty for an undeclared file, and for line 0, the compiler's own code."""
+    file, line = place
+    return () if file is None or not line else (Frame(file, line, function),)

@@ -34,8 +34,15 @@ class Position:
     @property
     def stack(self) -> tuple[str, ...]:
         """A line for each of `calls` and `callers`, as `called from k.cu:12 in kernel`."""
-        calls = (f"calls {each} in {each.function}" for each in self.calls)
-        return (*calls, *(f"called from {each} in {each.function}" for each in self.callers))
+        return (
+            *(f"calls {each.in_function}" for each in self.calls),
+            *(f"called from {each.in_function}" for each in self.callers),
+        )
+
+    @property
+    def in_function(self) -> str:
+        """`FILE:LINE in FUNCTION`, or `FILE:LINE` if the function is unknown."""
+        return f"{self} in {self.function}" if self.function else str(self)
 
     def __str__(self) -> str:
         """Return `FILE:LINE` or `FILE:LINE:COLUMN`."""

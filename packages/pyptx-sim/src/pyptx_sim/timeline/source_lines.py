@@ -7,6 +7,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from pyptx_ir.debug_info import user_frame
+from pyptx_ir.reports import Position
 from pyptx_ir.syntax import positions
 from pyptx_ir.syntax.nodes import Function, Instruction, Label
 from pyptx_sim.extension import step_of
@@ -63,7 +64,9 @@ class SourceLines:
         }
         frames = self.frames(pc)
         if frames:
-            described["source"] = [f"{frame.file}:{frame.line} in {frame.function}" for frame in frames]
+            described["source"] = [
+                Position(frame.file, frame.line, function=frame.function).in_function for frame in frames
+            ]
         return described
 
     def opcode(self, pc: int) -> tuple[str, ...]:

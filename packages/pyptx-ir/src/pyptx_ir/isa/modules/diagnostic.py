@@ -58,7 +58,7 @@ def shown(diagnostic: Diagnostic, source: Source) -> str:
     lines = [f"{place}: {diagnostic.severity}[{diagnostic.code}]: {visible(diagnostic.message)}", picture]
     if diagnostic.origin:
         position = position_of(diagnostic.origin)
-        lines += [f"note: {line}" for line in (f"at {position} in {position.function}", *position.stack)]
+        lines += [f"note: {line}" for line in (f"at {position.in_function}", *position.stack)]
     if diagnostic.help:
         lines.append(f"help: {visible(diagnostic.help)}")
     return "\n".join(lines)
