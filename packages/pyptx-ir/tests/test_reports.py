@@ -39,12 +39,13 @@ RACE = Problem(
     HOSTILE,
     count=32,
 )
+ACCEPTED = Problem("good.ptx", "global-race", "error", "benign", (Position("good.ptx", 3),), suppressed=HOSTILE)
 NOTE = Problem("k.ptx", "element-type", "note", "no line")
 WARNING = Problem("/x/b.ptx", "unused", "warning", "plain", (Position("/x/b.ptx", 1),))
 REPORT = Report(
     "pyptx sim",
     ("k.ptx", "/x/b.ptx", "good.ptx", "gone.ptx"),
-    (RACE, NOTE, WARNING),
+    (RACE, NOTE, WARNING, ACCEPTED),
     (Unreadable("gone.ptx", HOSTILE),),
     {"shared-race": "two accesses of shared memory race", "deadlock": "no warp can make progress"},
     {"ctas": 8},
@@ -59,6 +60,7 @@ def test_json_is_valid_and_has_all_texts_unchanged(report: Report) -> None:
     assert found["inputs"] == list(report.inputs)
     assert [each["message"] for each in found["problems"]] == [each.message for each in report.problems]
     assert sum(found["counts"].values()) == len(report.problems)
+    assert found["counts"]["error"] == len([each for each in report.problems if each is RACE])
     if report.problems:
         assert found["problems"][0]["positions"][0] == {
             "file": "my kernels/k.py",
@@ -78,7 +80,7 @@ def test_json_is_valid_and_has_all_texts_unchanged(report: Report) -> None:
 def test_the_schema_describes_every_field_and_no_other() -> None:
     found = json.loads(render(REPORT, "json"))
     assert set(found) == set(SCHEMA["properties"])
-    assert set(found["problems"][0]) == set(SCHEMA["$defs"]["problem"]["properties"])
+    assert {name for each in found["problems"] for name in each} == set(SCHEMA["$defs"]["problem"]["properties"])
     assert set(found["problems"][0]["positions"][0]) == set(SCHEMA["$defs"]["position"]["properties"])
 
 
@@ -90,7 +92,9 @@ def test_sarif_is_valid(report: Report) -> None:
 
 def test_sarif_points_at_rules_and_lines() -> None:
     (run,) = json.loads(render(REPORT, "sarif"))["runs"]
-    race, note, _ = run["results"]
+    race, note, _, accepted = run["results"]
+    assert accepted["suppressions"] == [{"kind": "external", "status": "accepted", "justification": HOSTILE}]
+    assert "suppressions" not in race
     rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
     assert rules[race["ruleIndex"]] == "shared-race"
     assert race["locations"][0]["physicalLocation"] == {
@@ -116,6 +120,7 @@ def test_junit_has_a_case_per_input_and_its_failures() -> None:
     assert "element-type" in (cases["k.ptx"].system_out or "")
     assert [type(each).__name__ for each in cases["gone.ptx"].result] == ["Error"]
     assert cases["good.ptx"].result == []
+    assert "global-race" in (cases["good.ptx"].system_out or "")
     assert cases["/x/b.ptx"].result == []
 
 

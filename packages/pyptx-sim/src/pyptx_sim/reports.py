@@ -23,9 +23,18 @@ def report_of(findings: Sequence[Finding], kernel: str, *, files: Sequence[str] 
     `files` are the names of the linked PTX modules, for findings without a source line; `error` is the message of an
     error that ended the run.
     """
-    problems = tuple(_problem(finding, kernel, files or (kernel,)) for finding in findings)
+    return report_with(problems_of(findings, kernel, files), kernel, error)
+
+
+def problems_of(findings: Sequence[Finding], kernel: str, files: Sequence[str] = ()) -> tuple[Problem, ...]:
+    """Return the findings of a run of `kernel` as problems; `files` are the names of the linked PTX modules."""
+    return tuple(_problem(finding, kernel, files or (kernel,)) for finding in findings)
+
+
+def report_with(problems: Sequence[Problem], kernel: str, error: str = "") -> Report:
+    """Return the report of a run of `kernel` with `problems`, and with the error that ended it, if any."""
     explained = {name: rule.summary for name, rule in rules().items()}
-    return Report(TOOL, (kernel,), problems, (Unreadable(kernel, error),) if error else (), explained)
+    return Report(TOOL, (kernel,), tuple(problems), (Unreadable(kernel, error),) if error else (), explained)
 
 
 def _problem(finding: Finding, kernel: str, files: Sequence[str]) -> Problem:

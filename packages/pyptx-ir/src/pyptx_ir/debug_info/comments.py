@@ -26,7 +26,7 @@ def commented_calls(trivia: str, files: Mapping[int, str]) -> Iterator[tuple[str
         return
     for text in found["calls"].split(" @[ ")[1:]:
         call = _CALL.fullmatch(text)
-        fitting = set() if call is None else {file for file in files.values() if _ends_with(file, call["file"])}
+        fitting = {file for file in files.values() if call is not None and _ends_with(file, call["file"])}
         if call is None or len(fitting) != 1:
             return
         yield fitting.pop(), int(call["line"])

@@ -48,6 +48,11 @@ def frames_by_line(module: Module) -> dict[int, Frames]:
     return {source.line_column(span.start)[0]: frames for span, frames in found if frames}
 
 
+def source_files(module: Module) -> tuple[str, ...]:
+    """Return the names of the source files that a module's `.file` directives declare."""
+    return tuple(node.name for node in module.body if isinstance(node, File))
+
+
 def _modules(module: Module) -> Iterator[Sequence[Statement]]:
     """Yield the statements of each module in a text; a listing of cuobjdump has several, each with a `.version`."""
     starts = [at for at, node in enumerate(module.body) if isinstance(node, Version)] or [0]

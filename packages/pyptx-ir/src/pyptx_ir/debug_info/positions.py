@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pyptx_ir.debug_info.libraries import user_frame
 from pyptx_ir.paths import displayed_path
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyptx_ir.plugins.rows import Frame
+
+SOURCE_LINE: Final = "source line"
+"""Label of the source line of a position in PTX."""
 
 
 def position_of(frames: Sequence[Frame], label: str = "") -> Position:

@@ -46,6 +46,7 @@ def _problem(problem: Problem) -> dict[str, object]:
         "notes": list(problem.notes),
         "help": problem.help,
         "count": problem.count,
+        **({"suppressed": problem.suppressed} if problem.suppressed else {}),
     }
 
 

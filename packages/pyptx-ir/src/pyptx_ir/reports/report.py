@@ -55,7 +55,7 @@ class Problem:
 
     `positions` starts with the position of the problem; the others are related, such as the second access of a data
     race. It is empty if the problem has no line. `notes` are facts that explain the problem, `help` the change that
-    removes it, `count` how often it occurred.
+    removes it, `count` how often it occurred. `suppressed` is the reason why the problem was accepted, if it was.
     """
 
     input: str
@@ -66,6 +66,7 @@ class Problem:
     notes: tuple[str, ...] = ()
     help: str = ""
     count: int = 1
+    suppressed: str = ""
 
     @property
     def headline(self) -> str:
@@ -79,7 +80,9 @@ class Problem:
         stacks = (f"{each} {call}" for each in self.positions for call in each.stack)
         related = (str(each) for each in self.positions[1:] if not each.label)
         often = (f"{self.count} occurrences",) * (self.count > 1)
-        return (*labels, *related, *stacks, *(f"note: {each}" for each in (*self.notes, *often)), *self._help)
+        accepted = (f"suppressed: {self.suppressed}",) * bool(self.suppressed)
+        notes = (*self.notes, *often, *accepted)
+        return (*labels, *related, *stacks, *(f"note: {each}" for each in notes), *self._help)
 
     @property
     def _help(self) -> tuple[str, ...]:
@@ -115,9 +118,9 @@ class Report:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Number of problems per severity: of errors, warnings and notes."""
-        found = Counter(problem.severity for problem in self.problems)
-        return {severity: found[severity] for severity in SEVERITIES}
+        """Number of problems per severity, of errors, warnings and notes, and the number of suppressed problems."""
+        found = Counter("suppressed" if problem.suppressed else problem.severity for problem in self.problems)
+        return {kind: found[kind] for kind in (*SEVERITIES, "suppressed")}
 
 
 def united(reports: Sequence[Report], rules: Mapping[str, str] | None = None) -> Report:

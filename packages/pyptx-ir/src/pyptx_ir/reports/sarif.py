@@ -64,6 +64,9 @@ def _result(problem: Problem, rules: list[str]) -> dict[str, object]:
         "occurrenceCount": problem.count,
         "locations": [_artifact(problem.input) if first is None else _location(first)],
     }
+    if problem.suppressed:
+        reason = {"kind": "external", "status": "accepted", "justification": problem.suppressed}
+        result["suppressions"] = [reason]
     if related:
         result["relatedLocations"] = [_location(each) for each in related if each is not None]
     if first is not None and first.stack:

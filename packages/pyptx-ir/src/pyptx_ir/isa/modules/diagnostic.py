@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pyptx_ir.debug_info import position_of
+from pyptx_ir.debug_info import SOURCE_LINE, position_of
 from pyptx_ir.renamed import former_attribute
 from pyptx_ir.reports import Position, Problem
 from pyptx_ir.syntax.source import visible
@@ -45,7 +45,7 @@ class Diagnostic:
 
     def problem(self, file: str) -> Problem:
         """Return the diagnostic as a problem of `file`, for reports; its position has no end."""
-        source = (position_of(self.origin, "source line"),) if self.origin else ()
+        source = (position_of(self.origin, SOURCE_LINE),) if self.origin else ()
         positions = (Position(file, self.line, self.column), *source)
         return Problem(
             file, self.code, "error" if self.is_error else "warning", self.message, positions, help=self.help
