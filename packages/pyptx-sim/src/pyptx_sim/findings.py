@@ -131,6 +131,7 @@ class FindingLog:
     origin_of: Callable[[int], tuple[Frame, ...]]
     rules: Mapping[str, Rule]
     _found: dict[_Key, _Found] = field(default_factory=dict[_Key, _Found])
+    _follow_ups: dict[int, frozenset[str]] = field(default_factory=dict[int, frozenset[str]])
 
     def report(
         self, rule: str, message: str, pc: int, *, other_pc: int | None = None, **details: Unpack[FindingDetails]
@@ -144,12 +145,16 @@ class FindingLog:
             if rule not in rules():
                 raise LookupError(f"no extension of the simulator has a rule {rule!r}")
             return
+        sites = (pc,) if other_pc is None else (pc, other_pc)
+        if any(rule in self._follow_ups.get(each, ()) for each in sites):
+            return
+        if "follow_ups" in details:
+            self._follow_ups[pc] = self._follow_ups.get(pc, frozenset()) | details["follow_ups"]
         cause, count = details.get("cause"), details.get("count", 1)
         key: _Key = (rule, pc, other_pc) if cause is None else (rule, cause)
         known = self._found.get(key)
         if known is not None:
             known.finding = replace(known.finding, count=known.finding.count + count)
-            sites = [pc] if other_pc is None else [pc, other_pc]
             known.also.update((each, None) for each in sites if each not in {known.pc, known.other_pc})
             return
         finding = Finding(
