@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,57 @@ mbarrier.arrive.expect_tx.shared.b64 _, [bar+8], 256;
 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1+256], [%rd0], 256, [%r2+8];
 issued:
 """
+REPEATED = {
+    "store": """
+cp.async.bulk.global.shared::cta.bulk_group [%rd0], [%r1], 64;
+cp.async.bulk.global.shared::cta.bulk_group [%rd0+64], [%r1+64], 64;
+cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;
+""",
+    "load": """
+@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], EXPECTED;
+bar.sync 0;
+cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd0], 64, [%r2];
+w0: mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0; @!%p1 bra w0;
+""",
+}
+FILL = "st.shared.u32 [%r3], %r0; fence.proxy.async.shared::cta;\n"
+
+
+@each_schedule
+@pytest.mark.hopper
+@pytest.mark.parametrize("block", [32, 64])
+@pytest.mark.parametrize("kind", REPEATED)
+def test_a_copy_that_all_threads_issue_is_one_finding(kind: str, block: int, schedule: dict[str, Any]) -> None:
+    """One thread must issue a copy. Overlapping writes and completions without a wait have that cause."""
+    text = BARRIER.replace("made:", f"made: {FILL}").replace("FENCE", FENCE) + REPEATED[kind]
+    (found,) = findings(text.replace("EXPECTED", str(64 * block)), block=block, **schedule)
+    assert found.severity == "error"
+    assert re.match(r"(32 lanes of warp .|64 threads of a CTA).* issue the same copy, to ", found.message)
+    assert "elect.sync" in (found.help or "")
+    assert len(found.also) == (kind == "store")
+    one = text.replace("\ncp.async.bulk.", "\n@%p0 cp.async.bulk.").replace("EXPECTED", "64")
+    assert findings(one, block=block, **schedule) == []
+
+
+@pytest.mark.hopper
+def test_a_completion_that_only_repeated_copies_cause_is_no_finding_of_its_own() -> None:
+    """The copies of 31 lanes complete further phases, for which no thread waits."""
+    text = BARRIER.replace("made:", f"made: {FILL}").replace("FENCE", FENCE) + REPEATED["load"].replace(
+        "EXPECTED", "64"
+    )
+    assert [each.rule for each in findings(text)] == ["lane-race"]
+
+
+@pytest.mark.hopper
+def test_copies_of_several_threads_to_their_own_bytes_are_clean() -> None:
+    each = "shl.b32 %r4, %r0, 2; add.u32 %r5, %r1, %r4; cvt.u64.u32 %rd3, %r4; add.u64 %rd3, %rd3, %rd0;\n"
+    some = "and.b32 %r6, %r0, 3; setp.ne.u32 %p2, %r6, 0; @%p2 exit;\n"
+    copy = "cp.async.bulk.global.shared::cta.bulk_group [%rd3], [%r5], 16;\n"
+    wait = "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;\n"
+    text = BARRIER.replace("made:", f"made: {FILL}").replace("FENCE", FENCE)
+    assert findings(text + each + some + copy + wait) == []
+
+
 WAIT = """
 w0: mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0; @!%p1 bra w0;
 w1: mbarrier.try_wait.parity.shared.b64 %p1, [bar+8], 0; @!%p1 bra w1;

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from pyptx_ir.paths import displayed_path
+from pyptx_ir.debug_info import position_of
 from pyptx_ir.renamed import former_attribute
 from pyptx_ir.syntax.source import visible
 from pyptx_sim.extension import rules
@@ -24,9 +24,10 @@ class Finding:
     """One fault of a kernel.
 
     `message` is one line: the fault, the object at fault and the values found and expected. `line` is the physical PTX
-    line (from 1) and `origin` the user's Python frames of the instruction at fault, innermost first. `label` states
-    what that instruction did: the kind of access and its thread, or else the opcode. `other_line`, `other_origin` and
-    `other_label` describe the second instruction, if two are involved. `also` are the PTX lines of further instructions
+    line (from 1) and `origin` the source lines of the instruction at fault, innermost first: the Python lines that
+    emitted it, or the lines and inlined calls of its `.loc`. `label` states what that instruction did: the kind of
+    access and its thread, or else the opcode. `other_line`, `other_origin` and `other_label` describe the second
+    instruction, if two are involved. `also` are the PTX lines of further instructions
     with the same cause.
 
     `notes` are facts that explain the fault; `help` is the change that removes it. `count` is the number of
@@ -61,7 +62,7 @@ class Finding:
 
     @property
     def summary(self) -> str:
-        """Headline with the positions of both instructions: the user's Python lines, or else the PTX lines."""
+        """Headline with the positions of both instructions: the user's source lines, or else the PTX lines."""
         where = [
             _line(self.line, self.module, self.origin),
             _line(self.other_line, self.other_module, self.other_origin),
@@ -87,21 +88,21 @@ class Finding:
 
 def _line(line: int | None, module: int | None, origin: tuple[Frame, ...]) -> str:
     if origin:
-        return f"{displayed_path(origin[0].file)}:{origin[0].line}"
+        return str(position_of(origin))
     return "" if line is None else f"PTX {SourceLocation(line, module)}"
 
 
 def _positions(label: str | None, line: int | None, module: int | None, origin: tuple[Frame, ...]) -> Iterator[str]:
-    """Yield the lines of a finding's text for one instruction: label, position, and the callers in Python."""
+    """Yield the lines of a finding's text for one instruction: label, position, and the other source lines."""
     ptx = "" if line is None else f"PTX {SourceLocation(line, module)}"
     if label and (ptx or origin):
         yield f"  {label}"
     if not origin:
         yield from [f"    at {ptx}"] if ptx else []
         return
-    inner, *callers = origin
-    yield f"    at {displayed_path(inner.file)}:{inner.line} in {inner.function}" + (f" ({ptx})" if ptx else "")
-    yield from (f"    called from {displayed_path(frame.file)}:{frame.line} in {frame.function}" for frame in callers)
+    position = position_of(origin)
+    yield f"    at {position.in_function}" + (f" ({ptx})" if ptx else "")
+    yield from (f"    {call}" for call in position.stack)
 
 
 _Key: TypeAlias = "tuple[str, int, int | None] | tuple[str, Hashable]"
@@ -121,15 +122,16 @@ class _Found:
 class FindingLog:
     """Collector of one run's findings: one finding per rule and cause, by default the pair of instructions.
 
-    `place_of` maps a pc to a line of PTX and `opcode_of` to its opcode; they are called only when findings are read.
-    Only violations of `rules` are kept.
+    `place_of` maps a pc to a line of PTX, `opcode_of` to its opcode, and `origin_of` to the user's source lines,
+    innermost first; they are called only when findings are read. Only violations of `rules` are kept.
     """
 
     place_of: Callable[[int], SourceLocation | None]
     opcode_of: Callable[[int], str]
-    origins: Mapping[int, tuple[Frame, ...]]
+    origin_of: Callable[[int], tuple[Frame, ...]]
     rules: Mapping[str, Rule]
     _found: dict[_Key, _Found] = field(default_factory=dict[_Key, _Found])
+    _follow_ups: dict[int, frozenset[str]] = field(default_factory=dict[int, frozenset[str]])
 
     def report(
         self, rule: str, message: str, pc: int, *, other_pc: int | None = None, **details: Unpack[FindingDetails]
@@ -143,12 +145,16 @@ class FindingLog:
             if rule not in rules():
                 raise LookupError(f"no extension of the simulator has a rule {rule!r}")
             return
+        sites = (pc,) if other_pc is None else (pc, other_pc)
+        if any(rule in self._follow_ups.get(each, ()) for each in sites):
+            return
+        if "follow_ups" in details:
+            self._follow_ups[pc] = self._follow_ups.get(pc, frozenset()) | details["follow_ups"]
         cause, count = details.get("cause"), details.get("count", 1)
         key: _Key = (rule, pc, other_pc) if cause is None else (rule, cause)
         known = self._found.get(key)
         if known is not None:
             known.finding = replace(known.finding, count=known.finding.count + count)
-            sites = [pc] if other_pc is None else [pc, other_pc]
             known.also.update((each, None) for each in sites if each not in {known.pc, known.other_pc})
             return
         finding = Finding(
@@ -184,12 +190,8 @@ class FindingLog:
     def first(self, finding: Finding, pc: int) -> None:
         """Receive each finding that is the first of its rule and cause; a hook for subclasses."""
 
-    def origin_of(self, pc: int) -> tuple[Frame, ...]:
-        """Return the user's Python frames of an instruction, innermost first."""
-        return self._origin(self.place_of(pc))
-
     def findings(self) -> tuple[Finding, ...]:
-        """Return the findings so far, in order of first occurrence, with PTX lines and Python frames."""
+        """Return the findings so far, in order of first occurrence, with PTX lines and source lines."""
         return tuple(map(self._located, self._found.values()))
 
     def _located(self, found: _Found) -> Finding:
@@ -200,16 +202,13 @@ class FindingLog:
         label = found.finding.label or self.opcode_of(found.pc)
         finding = replace(found.finding, also=also, label=label)
         if place is not None:
-            finding = replace(finding, line=place.line, module=place.module, origin=self._origin(place))
+            finding = replace(finding, line=place.line, module=place.module, origin=self.origin_of(found.pc))
         if other is None or found.other_pc is None:
             return finding
         return replace(
             finding,
             other_line=other.line,
             other_module=other.module,
-            other_origin=self._origin(other),
+            other_origin=self.origin_of(found.other_pc),
             other_label=finding.other_label or self.opcode_of(found.other_pc),
         )
-
-    def _origin(self, place: SourceLocation | None) -> tuple[Frame, ...]:
-        return () if place is None else self.origins.get(place.line, ())

@@ -18,13 +18,13 @@ from pyptx_sim.run_inputs import parsed_modules
 from pyptx_sim.simulator import run_programs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
-    from pyptx_ir.plugins.rows import Frame
     from pyptx_ir.terminal.progress import ProgressCallback
     from pyptx_sim.context.operations import StreamOperation
     from pyptx_sim.context.streams import Stream
     from pyptx_sim.launch import LaunchFields
+    from pyptx_sim.origins import Origins
     from pyptx_sim.run_inputs import Checks
 
 _MEMORY_BYTES: Final = 16 << 30
@@ -97,7 +97,7 @@ class Context:
         launch: Launch | None = None,
         *,
         stream: Stream | None = None,
-        origins: Mapping[int, tuple[Frame, ...]] | None = None,
+        origins: Origins | None = None,
         **fields: Unpack[LaunchFields],
     ) -> DeviceLaunch:
         """Launch a kernel of a module, which is loaded if necessary; return the launch's record.

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
-    from pyptx_ir.plugins.rows import Frame
     from pyptx_sim.findings import Finding
     from pyptx_sim.launch import Launch
+    from pyptx_sim.origins import Origins
     from pyptx_sim.program.program import Program
     from pyptx_sim.result import Result
 
@@ -77,7 +77,7 @@ class LaunchOperation(StreamOperation):
     program: Program = field(kw_only=True)
     launch: Launch = field(kw_only=True)
     record: DeviceLaunch = field(kw_only=True)
-    origins: Mapping[int, tuple[Frame, ...]] | None = None
+    origins: Origins | None = None
 
     def again(self, number: int, stream: int, after: tuple[StreamOperation, ...]) -> StreamOperation:
         """Return the same launch, to be done once more, in another place of the order, with a record of its own."""

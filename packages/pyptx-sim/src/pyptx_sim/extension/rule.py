@@ -25,6 +25,9 @@ class FindingDetails(TypedDict, total=False):
 
     Reports with equal rule and `cause` are merged into one finding, and their counts add up. The default cause is the
     pair of instructions.
+
+    `follow_ups` are rules whose later violations by the same instruction are consequences of this one: the log leaves
+    them out.
     """
 
     label: str | None
@@ -33,6 +36,7 @@ class FindingDetails(TypedDict, total=False):
     help: str | None
     count: int
     cause: Hashable
+    follow_ups: frozenset[str]
     severity: Severity | None
 
 
