@@ -19,6 +19,7 @@ from pyptx_virtual.torch.mixing import invalid_ordinal
 from pyptx_virtual.torch.properties import DeviceProperties, properties_of
 from pyptx_virtual.torch.runtime import Nvtx, runtime_of
 from pyptx_virtual.torch.streams import event_base, stream_base, stream_data
+from pyptx_virtual.torch.untraced import untraced
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,8 +47,10 @@ class Bindings:
 
     def install(self) -> None:
         """Add the names to `torch._C`, and let `torch.cuda` use them."""
-        for name, value in {**self._classes(), **self._functions()}.items():
+        for name, value in self._classes().items():
             setattr(torch._C, name, value)
+        for name, function in self._functions().items():
+            setattr(torch._C, name, untraced(function))
         for name in _mentioned():
             if not hasattr(torch._C, name):
                 setattr(torch._C, name, _unavailable(name))
@@ -57,9 +60,10 @@ class Bindings:
         cuda._cudart = runtime_of(self._device)
         cuda.nvtx._nvtx = Nvtx()
         cuda._CudaDeviceProperties = DeviceProperties
-        cuda._exchange_device = cuda._maybe_exchange_device = self._exchange
+        cuda._exchange_device = torch._C._cuda_exchangeDevice
+        cuda._maybe_exchange_device = torch._C._cuda_maybeExchangeDevice
         cuda._is_in_bad_fork = _no
-        cuda._get_device_properties = self._get_properties
+        cuda._get_device_properties = untraced(self._get_properties)
         _reload_streams()
 
     def _classes(self) -> dict[str, object]:
@@ -76,9 +80,9 @@ class Bindings:
             "_cuda_isInBadFork": _no,
             "_cuda_getDeviceCount": lambda: 1,
             "_cuda_getDevice": lambda: 0,
-            "_cuda_setDevice": self._exchange,
-            "_cuda_exchangeDevice": self._exchange,
-            "_cuda_maybeExchangeDevice": self._exchange,
+            "_cuda_setDevice": lambda index: None if _selected(index) else None,
+            "_cuda_exchangeDevice": lambda index: _selected(index),  # noqa: PLW0108 - Dynamo needs two functions
+            "_cuda_maybeExchangeDevice": lambda index: _selected(index),  # noqa: PLW0108 - the same
             "_cuda_canDeviceAccessPeer": lambda *_: False,
             "_cuda_getArchFlags": lambda: f"sm_{device.target.number}",
             "_cuda_getCompiledVersion": lambda: CUDA_VERSION[0] * 1000 + CUDA_VERSION[1] * 10,
@@ -101,7 +105,7 @@ class Bindings:
             "_cuda_clearCublasWorkspaces": lambda: None,
             "_cuda_sleep": lambda _cycles: None,
             "_accelerator_synchronizeDevice": lambda _index=0: device.context.synchronize(),
-            "_accelerator_getStream": lambda _index=0: torch.cuda.current_stream(),
+            "_accelerator_getStream": lambda _index=0: self._current_stream(),
             "_accelerator_setStream": lambda stream: self._set_stream(stream.stream_id),
             "_accelerator_emptyCache": device.reclaim,
             "_accelerator_isAllocatorInitialized": lambda: True,
@@ -114,11 +118,9 @@ class Bindings:
         cuda: Any = torch.cuda
         cuda.default_generators = (self._random.default,)
 
-    def _exchange(self, index: int) -> int:
-        """Select a device, and return the former one; negative numbers select none."""
-        if index > 0:
-            raise invalid_ordinal()
-        return -1 if index < 0 else 0
+    def _current_stream(self) -> torch.cuda.Stream:
+        number, index, kind = stream_data(self._streams.current)
+        return torch.cuda.Stream(stream_id=number, device_index=index, device_type=kind)
 
     def _set_stream(self, stream_id: int, device_index: int = 0, device_type: int = 1) -> None:  # noqa: ARG002 - torch's signature
         self._streams.current = self._streams.find(stream_id)
@@ -158,6 +160,13 @@ def _statistic(use: MemoryUse) -> dict[str, dict[str, int]]:
     values = {"current": use.current, "peak": use.peak, "allocated": use.allocated, "freed": use.freed}
     none = dict.fromkeys(values, 0)
     return {"all": values, "small_pool": values, "large_pool": none}
+
+
+def _selected(index: int) -> int:
+    """Return the former device, after a check of the new one; a negative number selects none."""
+    if index > 0:
+        raise invalid_ordinal()
+    return -1 if index < 0 else 0
 
 
 def _no() -> bool:

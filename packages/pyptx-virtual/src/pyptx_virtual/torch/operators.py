@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import torch
 from pyptx_virtual.torch.mixing import check_device, check_devices
 from pyptx_virtual.torch.schemas import COMPOSITE, NAMESPACES, Schema, computes, has_kernel, overload_of, schema_of
+from pyptx_virtual.torch.untraced import untraced
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,7 +53,7 @@ class Operators:
         to these kernels, which do not access device memory.
         """
         fallback = torch.library.Library("_", "IMPL")
-        fallback.fallback(self.call, "CUDA")
+        fallback.fallback(untraced(self.call), "CUDA")
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", ".*[Oo]verridd?", UserWarning)  # kernels are replaced on purpose
             self._libraries = [fallback, *self._registered()]
@@ -65,9 +66,8 @@ class Operators:
                 continue
             overload = overload_of(name)
             if overload is not None and (overload in self._overrides.table or computes(overload)):
-                libraries[namespace].impl(
-                    overload, partial(self.call, overload), "CUDA", allow_override=has_kernel(name, "CUDA")
-                )
+                kernel = untraced(partial(self.call, overload))
+                libraries[namespace].impl(overload, kernel, "CUDA", allow_override=has_kernel(name, "CUDA"))
         return list(libraries.values())
 
     def call(self, overload: Overload, *args: object, **kwargs: object) -> object:
