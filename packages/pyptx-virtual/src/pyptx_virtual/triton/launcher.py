@@ -24,7 +24,13 @@ class Launcher:
     metadata: Any
 
     def __call__(  # the signature of Triton's CudaLauncher
-        self, x: int, y: int, z: int, stream: int, ptx: str, *given: Any  # noqa: ANN401 - arguments of any type
+        self,
+        x: int,
+        y: int,
+        z: int,
+        stream: int,
+        ptx: str,
+        *given: Any,  # noqa: ANN401 - arguments of any type
     ) -> None:
         """Launch the kernel on a grid of x * y * z programs, on the stream with handle `stream`.
 

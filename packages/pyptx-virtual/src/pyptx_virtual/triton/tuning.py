@@ -1,4 +1,4 @@
-"""Benchmarks and autotuners of Triton: on a simulator, times mean nothing, so that each runs a kernel once or not at all.
+"""Benchmarks and autotuners of Triton. Times of a simulator mean nothing, so each runs a kernel once, or not at all.
 
 An autotuner compiles all of its configurations, so that faults of compilation are found, and launches the smallest one.
 """
