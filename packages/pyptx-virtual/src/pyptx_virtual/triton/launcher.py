@@ -45,7 +45,7 @@ class Launcher:
         on = self.device.streams.find(stream)
         if enter is not None:
             enter(described)
-        self.device.launch(ptx, launch, on)
+        self.device.context.launch(ptx, launch, stream=on)
         if leave is not None:
             leave(described)
 
