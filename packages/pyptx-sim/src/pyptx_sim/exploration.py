@@ -100,8 +100,10 @@ class Exploration(Outcome):
         shown: dict[object, list[tuple[Finding, Schedule]]] = {}
         for schedule, result in self.results.items():
             for finding in result.findings:
-                places = finding.module, finding.line, finding.other_module, finding.other_line
-                key = finding.rule, places, finding.origin, finding.other_origin
+                one = finding.module, finding.line, finding.origin
+                other = finding.other_module, finding.other_line, finding.other_origin
+                # A schedule decides which access of a data race is the second one.
+                key = finding.rule, frozenset((one, other))
                 shown.setdefault(key, []).append((finding, schedule))
         return tuple(
             FoundInSchedules(each[0][0], tuple(dict.fromkeys(by for _, by in each))) for each in shown.values()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pyptx_ir.debug_info import position_of
 from pyptx_ir.renamed import former_attribute
@@ -12,7 +12,7 @@ from pyptx_sim.extension import rules
 from pyptx_sim.origins import SourceLocation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Mapping
+    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
     from typing import Unpack
 
     from pyptx_ir.plugins.rows import Frame
@@ -105,6 +105,7 @@ def _positions(label: str | None, line: int | None, module: int | None, origin: 
     yield from (f"    {call}" for call in position.stack)
 
 
+_SEVERITIES: Final = ("error", "warning", "note")
 _Key: TypeAlias = "tuple[str, int, int | None] | tuple[str, Hashable]"
 
 
@@ -116,6 +117,17 @@ class _Found:
     pc: int
     other_pc: int | None
     also: dict[int, None] = field(default_factory=dict[int, None])
+
+
+def _united(several: Sequence[_Found], rule: str) -> _Found:
+    """Return one finding of `rule` for several ones of the same two instructions: the most severe one of this rule."""
+    severity = min((each.finding.severity for each in several), key=_SEVERITIES.index)
+    own = [each for each in several if each.finding.rule == rule]
+    first = min(own, key=lambda each: _SEVERITIES.index(each.finding.severity))
+    parts = dict.fromkeys(each.finding.rule for each in several if each.finding.rule != rule)
+    notes = (*(f"{part} of the same accesses, too" for part in parts), *first.finding.notes)
+    count = sum(each.finding.count for each in several)
+    return replace(first, finding=replace(first.finding, count=count, severity=severity, notes=notes))
 
 
 @dataclass(slots=True)
@@ -131,7 +143,7 @@ class FindingLog:
     origin_of: Callable[[int], tuple[Frame, ...]]
     rules: Mapping[str, Rule]
     _found: dict[_Key, _Found] = field(default_factory=dict[_Key, _Found])
-    _follow_ups: dict[int, frozenset[str]] = field(default_factory=dict[int, frozenset[str]])
+    _follow_ups: set[tuple[int, str]] = field(default_factory=set[tuple[int, str]])
 
     def report(
         self, rule: str, message: str, pc: int, *, other_pc: int | None = None, **details: Unpack[FindingDetails]
@@ -146,10 +158,9 @@ class FindingLog:
                 raise LookupError(f"no extension of the simulator has a rule {rule!r}")
             return
         sites = (pc,) if other_pc is None else (pc, other_pc)
-        if any(rule in self._follow_ups.get(each, ()) for each in sites):
+        if any((each, rule) in self._follow_ups for each in sites):
             return
-        if "follow_ups" in details:
-            self._follow_ups[pc] = self._follow_ups.get(pc, frozenset()) | details["follow_ups"]
+        self._follow_ups.update(details.get("follow_ups", ()))
         cause, count = details.get("cause"), details.get("count", 1)
         key: _Key = (rule, pc, other_pc) if cause is None else (rule, cause)
         known = self._found.get(key)
@@ -169,6 +180,12 @@ class FindingLog:
         )
         self._found[key] = _Found(finding, pc, other_pc)
         self.first(finding, pc)
+
+    @property
+    def first_error(self) -> Finding | None:
+        """The first finding of severity `error` so far; None without one."""
+        found = (each.finding for each in self._found.values())
+        return next((each for each in found if each.severity == "error"), None)
 
     def pairs(self) -> tuple[tuple[str, int, int], ...]:
         """Return the rule and both instructions' pcs of each finding that involves two instructions."""
@@ -192,7 +209,24 @@ class FindingLog:
 
     def findings(self) -> tuple[Finding, ...]:
         """Return the findings so far, in order of first occurrence, with PTX lines and source lines."""
-        return tuple(map(self._located, self._found.values()))
+        return tuple(map(self._located, self._merged()))
+
+    def _merged(self) -> Iterator[_Found]:
+        """Yield the findings; those of the same two instructions under one rule, or under a wider one, are merged.
+
+        Which access of a data race is the second one depends on the schedule. A race between warps includes the race of
+        the same accesses within a warp.
+        """
+        pairs = {(rule, frozenset((pc, found.other_pc))) for (rule, pc, _), found in self._by_pair()}
+        alike: dict[tuple[str, Hashable], list[_Found]] = {}
+        for key, found in self._found.items():
+            group: tuple[str, Hashable] = key[0], key
+            if len(key) == 3 and found.other_pc is not None:
+                pair = frozenset((found.pc, found.other_pc))
+                wider = (each for each in self.rules[key[0]].part_of if (each, pair) in pairs)
+                group = next(wider, key[0]), pair
+            alike.setdefault(group, []).append(found)
+        return (several[0] if len(several) == 1 else _united(several, rule) for (rule, _), several in alike.items())
 
     def _located(self, found: _Found) -> Finding:
         place = self.place_of(found.pc)

@@ -216,6 +216,8 @@ class AsyncRaces:
             # findings with equal `cause` (one missing wait) are merged
             cause=(other_pc, does) if entries.work is None else None,
             help=help,
+            # a copy that is accessed too early because no thread waits for it is one fault
+            follow_ups=[(other_pc, "unfinished-copy")] if rule == "read-before-wait" else (),
         )
 
     def _in_vain(self, rule: str, column: int, warp: int, lane: int) -> str:

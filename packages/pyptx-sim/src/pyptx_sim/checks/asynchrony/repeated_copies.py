@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.asynchrony.async_races import Report
     from pyptx_sim.observer import AsyncAccess, AsyncOperations, RunView
 
-_FOLLOW_UPS: Final = frozenset({"read-before-wait", "early-reuse", "unfinished-copy"})
+_FOLLOW_UPS: Final = ("read-before-wait", "early-reuse", "unfinished-copy")
 ONE_THREAD: Final = (
     "issue the copy by one thread: elect.sync (cute::elect_one_sync), or a condition on the thread index"
 )
@@ -80,5 +80,5 @@ def _report(view: RunView, works: Sequence[AsyncOperations], report: Report) -> 
         count=len(works) - 1,
         help=ONE_THREAD,
         cause=("repeated copy", view.opcode(first.pc)),
-        follow_ups=_FOLLOW_UPS,
+        follow_ups=[(first.pc, rule) for rule in _FOLLOW_UPS],
     )

@@ -39,6 +39,9 @@ def describe_deadlock(wave: Wave, code: Code) -> None:
         help = _ENDLESS if loops_only_compute(wave.machine.program, around) else help
     if wave.machine.checked:
         wave.undefined.report_held()
+        earlier = wave.machine.log.first_error
+        if earlier is not None:
+            lines.append(f"error[{earlier.rule}] was found before; the deadlock may be its consequence")
         wave.machine.log.report("deadlock", message, pc, notes=tuple(lines), help=help, count=len(alive))
         return
     raise Deadlock("\n  ".join([message, *lines]), where=wave.machine.where(pc), help=help)
