@@ -33,6 +33,14 @@ def test_an_instruction_has_the_line_of_the_last_loc_before_it() -> None:
     assert frames_of(body) == [[], first, first, last, last]
 
 
+def test_the_instructions_of_inline_assembly_have_the_line_of_their_statement() -> None:
+    lines = (".loc 1 7 7", "// begin inline asm", ".loc 1 7 7", "bar.sync 0;", ".loc 1 8 7", "bar.sync 1;", "")
+    after = ("// end inline asm", ".loc 1 9 1", "ret;")
+    assert [line for ((_, line, _),) in frames_of("\n".join((*lines, *after)))] == [7, 7, 9]
+    twice = "\n".join((*lines, *after[:1], *(line.replace(" 7 ", " 20 ").replace(" 8 ", " 21 ") for line in lines)))
+    assert [line for ((_, line, _),) in frames_of(f"{twice}// end inline asm\nret;")] == [7, 7, 20, 20, 20]
+
+
 def test_a_loc_ends_with_its_function() -> None:
     module = parse(f"{HEADER}.func f() {{ .loc 1 5 3\nret; }}\n.entry k() {{ ret; }}\n{STRINGS}")
     assert instruction_frames(module) == [(Frame("a.cu", 5, "f"),), ()]
@@ -85,8 +93,8 @@ def test_a_module_without_a_string_section_names_the_ptx_function() -> None:
 @pytest.mark.parametrize("path", WITH_LINES[::5], ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_compilers_emit_each_caller_before_the_calls_in_it(path: Path) -> None:
     """Each instruction ends with a frame that is not inlined, and its first frame is the last `.loc` with a line."""
-    module = parse(path.read_text(encoding="utf-8", errors="surrogateescape"))
-    found = iter(instruction_frames(module))
+    text = path.read_text(encoding="utf-8", errors="surrogateescape")
+    found, module = iter(instruction_frames(parse(text))), parse(one_line_of_assembly(text))
     files = {node.index: node.name for node in module.body if isinstance(node, File)}
     for function in (node for node in module.body if isinstance(node, Function)):
         last: Loc | None = None
@@ -103,6 +111,16 @@ def test_compilers_emit_each_caller_before_the_calls_in_it(path: Path) -> None:
                     assert len(frames) > (last.inlined_at is not None)
                     assert frames[-1].function == function.name
     assert next(found, None) is None
+
+
+def one_line_of_assembly(text: str) -> str:
+    """Return PTX of LLVM in which only the first `.loc` of each inline assembly is left."""
+
+    def first(assembly: re.Match[str]) -> str:
+        before, loc, after = assembly[0].partition("\t.loc")
+        return before + loc + re.sub(r"\t\.loc[^\n]*\n", "", after) if loc else before
+
+    return re.sub(r"// begin inline asm.*?// end inline asm", first, text, flags=re.DOTALL)
 
 
 def place_of(call: InlinedAt) -> tuple[int, int, int]:
@@ -140,7 +158,7 @@ ASSEMBLED = (
 def test_nvdisasm_shows_the_same_inlined_calls(name: str) -> None:
     text = (CORPUS / f"{name}.ptx").read_text(encoding="utf-8")
     target = text.partition(".target ")[2].split()[0].rstrip(",")
-    code = disassemble(assemble(text, target, options=["-lineinfo"]).cubin, lines=True)
+    code = disassemble(assemble(one_line_of_assembly(text), target, options=["-lineinfo"]).cubin, lines=True)
     ours = {tuple((each.file, each.line) for each in frames) for frames in instruction_frames(parse(text))}
     shown = stacks_of(code)
     assert any(len(stack) > 1 for stack in shown)

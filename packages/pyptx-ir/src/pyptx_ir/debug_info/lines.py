@@ -3,13 +3,14 @@
 A `.loc` applies to the instructions up to the next one. An `inlined_at` is the location of an earlier `.loc` of the
 same function, which may itself be inlined; compilers emit that `.loc` first. Its latest one is meant: LLVM and NVVM
 emit the calls of a location again when the instructions of another call follow. Without an `inlined_at`, LLVM's
-comment after the `.loc` may have the calls.
+comment after the `.loc` may have the calls. LLVM counts the lines of inline assembly: its second instruction has a
+`.loc` with the next line number, which is not of that statement. Therefore the first `.loc` of inline assembly counts.
 """
 
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pyptx_ir.debug_info.comments import commented_calls
 from pyptx_ir.debug_info.strings import DebugStrings
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 Frames: TypeAlias = tuple[Frame, ...]
 """Source lines of an instruction: the innermost first, then the line of each inlined call, outwards."""
+_ASSEMBLY: Final = "inline asm"  # in the comments with which LLVM marks the begin and the end of inline assembly
 _Location: TypeAlias = tuple[int, int, int]
 
 
@@ -77,9 +79,15 @@ class _LocReader:
         known: dict[_Location, Frames] = {}
         function = statement.name if isinstance(statement, Function) else ""
         loc: Loc | None = None
+        of_assembly: Frames | None = None  # source lines of the present inline assembly; None outside
         for node in walk(statement):
+            trivia = trivia_of(node)
             if loc is not None:
-                current = known[loc.file, loc.line, loc.column] = self._frames(loc, function, known, trivia_of(node))
+                found = known[loc.file, loc.line, loc.column] = self._frames(loc, function, known, trivia)
+                of_assembly = found if of_assembly == () else of_assembly
+                current = of_assembly or found
+            if _ASSEMBLY in trivia:
+                of_assembly = () if trivia.rfind(f"begin {_ASSEMBLY}") > trivia.rfind(f"end {_ASSEMBLY}") else None
             loc = node if isinstance(node, Loc) else None
             if isinstance(node, Instruction):
                 yield current
