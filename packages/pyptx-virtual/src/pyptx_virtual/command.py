@@ -12,9 +12,9 @@ from pyptx_ir.command_line import run as run_command
 from pyptx_ir.reports import render
 from pyptx_ir.suppressions import add_suppressions, load_suppressions
 from pyptx_ir.terminal import write
-from pyptx_sim.exploration import Schedule
 from pyptx_virtual.activation import MEMORY_BYTES, TARGET, activate
 from pyptx_virtual.program import Program
+from pyptx_virtual.schedules import schedules
 from pyptx_virtual.session import Session
 
 if TYPE_CHECKING:
@@ -74,11 +74,6 @@ def _write(options: argparse.Namespace, program: Program, verdict: Verdict, devi
         sys.stdout.write(text)
     else:
         Path(options.report).write_text(text, encoding="utf-8")
-
-
-def schedules(count: int) -> tuple[Schedule, ...]:
-    """Return `count` schedules: seeds from 0, each with asynchronous operations that complete early, then late."""
-    return tuple(Schedule(number // 2, number % 2 == 1) for number in range(count))
 
 
 def run_parser() -> CommandParser:
