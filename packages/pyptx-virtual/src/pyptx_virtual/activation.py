@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
+from pyptx_ir.isa.target_rows import TARGETS, unknown_target
 from pyptx_sim import Context
 from pyptx_virtual.device import VirtualDevice
 from pyptx_virtual.errors import ActivationError, AlreadyActive, NotActive, RealGpuPresent
 from pyptx_virtual.gpus import real_gpus
-
-from pyptx_ir.isa.target_rows import TARGETS, unknown_target
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,7 +77,8 @@ def _new_device(target: str, memory_bytes: int, *, shadow_gpu: bool) -> VirtualD
     row = _target(target)
     if not shadow_gpu and (count := real_gpus()):
         raise RealGpuPresent(
-            f"this machine has {count} GPU{'s' * (count > 1)}", help="pass shadow_gpu=True to use the virtual GPU instead"
+            f"this machine has {count} GPU{'s' * (count > 1)}",
+            help="pass shadow_gpu=True to use the virtual GPU instead",
         )
     return VirtualDevice(Context(target=target, memory_bytes=memory_bytes), row, memory_bytes)
 

@@ -18,7 +18,7 @@ from pyptx_virtual.device import MemoryUse
 from pyptx_virtual.torch.mixing import invalid_ordinal
 from pyptx_virtual.torch.properties import DeviceProperties, properties_of
 from pyptx_virtual.torch.runtime import Nvtx, runtime_of
-from pyptx_virtual.torch.streams import event_base, stream_base, stream_data
+from pyptx_virtual.torch.streams import EventBase, StreamBase, stream_data
 from pyptx_virtual.torch.untraced import untraced
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ class Bindings:
 
     def install(self) -> None:
         """Add the names to `torch._C`, and let `torch.cuda` use them."""
+        StreamBase.virtual_device = EventBase.virtual_device = self._device
         names: dict[str, object] = {name: _unavailable(f"torch._C.{name}") for name in _mentioned()}
         names |= self._classes()
         names |= {name: untraced(function) for name, function in self._functions().items()}
@@ -66,10 +67,11 @@ class Bindings:
         cuda.CUDAGraph.__new__ = _unavailable("torch.cuda.CUDAGraph")
         _replace({**replaced, **_reloaded_streams()})
 
-    def _classes(self) -> dict[str, object]:
+    @staticmethod
+    def _classes() -> dict[str, object]:
         return {
-            "_CudaStreamBase": stream_base(self._device),
-            "_CudaEventBase": event_base(self._device),
+            "_CudaStreamBase": StreamBase,
+            "_CudaEventBase": EventBase,
             "_CudaDeviceProperties": DeviceProperties,
         }
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
+
 from pyptx_virtual.errors import UnsupportedTorch
 from pyptx_virtual.torch import random_numbers
 

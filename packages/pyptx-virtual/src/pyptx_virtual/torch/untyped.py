@@ -40,6 +40,6 @@ def install_storages(storages: Storages) -> None:
     def share(*_: object) -> object:
         raise RuntimeError("device memory of the virtual GPU cannot be shared with other processes")
 
-    former._share_cuda_ = share  # noqa: SLF001 - called by torch.multiprocessing
+    former._share_cuda_ = share
     former.__new__ = staticmethod(new_storage)
     former.resize_ = resize_storage
