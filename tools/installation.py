@@ -26,10 +26,15 @@ PACKAGES = (  # packages of this repository, each after its dependencies
     "pyptx-launch",
     "pyptx-torch",
     "pyptx-jax",
+    "pyptx-virtual",
     "pyptx",
 )
 COMPILED = ("pyptx-launch",)  # packages installed from wheels, which nox sessions of one Python version share
-FRAMEWORKS = {"pyptx-torch": "torch", "pyptx-jax": "jax"}  # runtime package: group that installs its framework
+FRAMEWORKS = {  # package: group that installs the framework of its tests
+    "pyptx-torch": "torch",
+    "pyptx-jax": "jax",
+    "pyptx-virtual": "torch",
+}
 ACME = ROOT / "tests" / "plugin_contract" / "acme_arch"  # plugin of the contract tests, written as by a third party
 BACKENDS = ("hatchling>=1.27", "scikit-build-core>=0.11")
 TOOL_WHEELS = {"ptxas": "nvidia-cuda-nvcc", "nvdisasm": "nvidia-cuda-nvdisasm", "cuobjdump": "nvidia-cuda-cuobjdump"}
@@ -86,7 +91,7 @@ def toolchain() -> list[str]:
 def install(session: nox.Session, *requirements: str, frameworks: bool = False, compiled: bool = False) -> None:
     """Install the local packages (editable) and further requirements, in one installer call.
 
-    pyptx-torch, pyptx-jax, torch and jax are installed only with `frameworks`; the compiled package with `frameworks`
+    The packages of FRAMEWORKS, torch and jax are installed only with `frameworks`; the compiled package with `frameworks`
     or `compiled`.
     """
     left_out = () if frameworks else tuple(FRAMEWORKS)
@@ -102,7 +107,7 @@ def install_frameworks(session: nox.Session, *names: str) -> None:
 
     torch comes through pip, whose configuration may name a CPU build on disk; uv does not read it.
     """
-    wanted = names or tuple(FRAMEWORKS.values())
+    wanted = names or tuple(dict.fromkeys(FRAMEWORKS.values()))
     session.install("pip", *(group("jax") if "jax" in wanted else ()))
     if "torch" in wanted:
         session.run("python", "-m", "pip", "install", "--quiet", *group("torch"), silent=True)

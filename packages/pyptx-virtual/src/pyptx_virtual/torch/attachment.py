@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
+
 from pyptx_virtual.errors import UnsupportedTorch
 from pyptx_virtual.torch.bindings import Bindings
 from pyptx_virtual.torch.native import Hooks, install_device_guard

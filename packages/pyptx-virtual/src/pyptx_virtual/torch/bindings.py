@@ -18,7 +18,7 @@ from pyptx_virtual.device import MemoryUse
 from pyptx_virtual.torch.mixing import invalid_ordinal
 from pyptx_virtual.torch.properties import DeviceProperties, properties_of
 from pyptx_virtual.torch.runtime import Nvtx, runtime_of
-from pyptx_virtual.torch.streams import event_base, stream_base, stream_data
+from pyptx_virtual.torch.streams import EventBase, StreamBase, stream_data
 from pyptx_virtual.torch.untraced import untraced
 
 if TYPE_CHECKING:
@@ -47,14 +47,14 @@ class Bindings:
 
     def install(self) -> None:
         """Add the names to `torch._C`, and let `torch.cuda` use them."""
-        for name, value in self._classes().items():
-            setattr(torch._C, name, value)
-        for name, function in self._functions().items():
-            setattr(torch._C, name, untraced(function))
-        for name in _mentioned():
-            if not hasattr(torch._C, name):
-                setattr(torch._C, name, _unavailable(name))
-        torch._C._has_cuda = True
+        StreamBase.virtual_device = EventBase.virtual_device = self._device
+        names: dict[str, object] = {name: _unavailable(f"torch._C.{name}") for name in _mentioned()}
+        names |= self._classes()
+        names |= {name: untraced(function) for name, function in self._functions().items()}
+        replaced = {id(getattr(torch._C, name)): new for name, new in names.items() if hasattr(torch._C, name)}
+        for name, new in names.items():
+            setattr(torch._C, name, new)
+        torch._C._has_cuda, torch._C._has_cudnn = True, False
         torch.version.cuda = ".".join(map(str, CUDA_VERSION))
         cuda: Any = torch.cuda
         cuda._cudart = runtime_of(self._device)
@@ -64,12 +64,14 @@ class Bindings:
         cuda._maybe_exchange_device = torch._C._cuda_maybeExchangeDevice
         cuda._is_in_bad_fork = _no
         cuda._get_device_properties = untraced(self._get_properties)
-        _reload_streams()
+        cuda.CUDAGraph.__new__ = _unavailable("torch.cuda.CUDAGraph")
+        _replace({**replaced, **_reloaded_streams()})
 
-    def _classes(self) -> dict[str, object]:
+    @staticmethod
+    def _classes() -> dict[str, object]:
         return {
-            "_CudaStreamBase": stream_base(self._device),
-            "_CudaEventBase": event_base(self._device),
+            "_CudaStreamBase": StreamBase,
+            "_CudaEventBase": EventBase,
             "_CudaDeviceProperties": DeviceProperties,
         }
 
@@ -174,27 +176,30 @@ def _no() -> bool:
 
 
 def _mentioned() -> set[str]:
-    """Return the functions of `torch._C` that the Python code of `torch.cuda` calls."""
+    """Return the names of the functions of `torch._C` that the Python code of `torch.cuda` calls."""
     folder = Path(torch.cuda.__file__).parent
     return {name for file in folder.glob("*.py") for name in _MENTIONED.findall(file.read_text(encoding="utf-8"))}
 
 
-def _unavailable(name: str) -> Callable[..., object]:
+def _unavailable(name: str) -> Callable[..., Any]:
     def refuse(*_: object, **__: object) -> object:
-        raise RuntimeError(f"torch._C.{name} is not available on the virtual GPU")
+        raise RuntimeError(f"{name} is not available on the virtual GPU")
 
     return refuse
 
 
-def _reload_streams() -> None:
-    """Define the classes of `torch.cuda.streams` again, with their new bases, and replace them where they are used."""
+def _reloaded_streams() -> dict[int, object]:
+    """Define the classes of `torch.cuda.streams` again, with their new bases; return them by identity of the former."""
     module = sys.modules["torch.cuda.streams"]
-    former = [(name, getattr(module, name)) for name in _CLASSES]
+    former = {name: getattr(module, name) for name in _CLASSES}
     importlib.reload(module)
-    for name, user in list(sys.modules.items()):
-        if not name.startswith("torch"):
-            continue
-        for key, value in list(vars(user).items()):
-            for replaced, old in former:
-                if value is old:
-                    setattr(user, key, getattr(module, replaced))
+    return {id(old): getattr(module, name) for name, old in former.items()}
+
+
+def _replace(replaced: dict[int, object]) -> None:
+    """Replace objects, given by their identities, in the modules of torch that have imported them."""
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] == "torch":
+            for key, value in list(vars(module).items()):
+                if id(value) in replaced:
+                    setattr(module, key, replaced[id(value)])

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
+
 from pyptx_virtual.errors import UnsupportedTorch
 from pyptx_virtual.torch import random_numbers
 
@@ -112,9 +113,10 @@ class Hooks:
         allocator.restype = ctypes.c_void_p
         cpu_allocator: int = allocator()
         yes, zero = of_nothing(lambda _: 1), of_nothing(lambda _: 0)
+        libraries = ("hasCuDNN", "compiledWithCuDNN", "compiledWithMIOpen", "hasMAGMA", "hasCuSOLVER", "hasCuBLASLt")
         functions: dict[str, Any] = {
             **dict.fromkeys(("isBuilt", "isAvailable", "deviceCount", "hasCUDA", "getNumGPUs"), yes),
-            **dict.fromkeys(("init", "getCurrentDevice", "current_device"), zero),
+            **dict.fromkeys(("init", "getCurrentDevice", "current_device", *libraries), zero),
             "hasPrimaryContext": of_device(lambda _, index: index == 0),
             **dict.fromkeys(("setCurrentDevice", "exchangeDevice", "maybeExchangeDevice"), of_device(lambda *_: 0)),
             "deviceSynchronize": of_device(lambda *_: 0),

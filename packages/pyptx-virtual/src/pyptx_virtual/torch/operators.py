@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import torch
+
 from pyptx_virtual.torch.mixing import check_device, check_devices
 from pyptx_virtual.torch.schemas import COMPOSITE, NAMESPACES, Schema, computes, has_kernel, overload_of, schema_of
 from pyptx_virtual.torch.untraced import untraced

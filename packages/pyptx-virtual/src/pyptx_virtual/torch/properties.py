@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyptx_sim.machine.geometry import MOST_WARPS, MULTIPROCESSORS
-
 from pyptx_virtual.device import WARP
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 import torch
+
 from pyptx_virtual.errors import UnsupportedTorch
 
 if TYPE_CHECKING:

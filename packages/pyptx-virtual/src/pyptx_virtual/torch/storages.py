@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import torch
-from pyptx_sim.errors import OutOfMemory
 
+from pyptx_sim.errors import OutOfMemory
 from pyptx_virtual.torch.capsules import Capsules, capsule_holds
 
 if TYPE_CHECKING:

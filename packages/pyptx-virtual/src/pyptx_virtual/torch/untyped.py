@@ -37,5 +37,9 @@ def install_storages(storages: Storages) -> None:
             raise RuntimeError("torch.UntypedStorage.resize_ is not available for device memory of the virtual GPU")
         return self
 
+    def share(*_: object) -> object:
+        raise RuntimeError("device memory of the virtual GPU cannot be shared with other processes")
+
+    former._share_cuda_ = share
     former.__new__ = staticmethod(new_storage)
     former.resize_ = resize_storage
