@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 import numpy as np
@@ -122,7 +123,9 @@ def _given(compiled: CompiledKernel, args: Sequence[object], wanted: int) -> lis
     return next((each for each in given if len(each) == wanted), given[0])
 
 
+@lru_cache(maxsize=256)
 def _parameters(ptx: str, name: str) -> int:
+    """Return the number of parameters of an entry; cached, since a kernel may be launched many times."""
     entries = (each for each in parse(ptx).body if isinstance(each, Function) and each.name == name)
     return len(next(entries).parameters or ())
 
