@@ -44,9 +44,9 @@ def activate(
     """Make the virtual GPU of this process, and attach frameworks to it.
 
     `target` is its architecture, `memory_bytes` the size of its memory, `doors` the frameworks whose CUDA device it
-    becomes (`"torch"`). Activation lasts until the process exits. A second call with the same target and memory attaches
-    further doors and returns the same device; with other options it raises AlreadyActive. On a machine with a GPU,
-    RealGpuPresent is raised unless `shadow_gpu` is true.
+    becomes (`"torch"`). Activation lasts until the process exits. A second call with the same target and memory
+    attaches further doors and returns the same device; with other options it raises AlreadyActive. On a machine with a
+    GPU, RealGpuPresent is raised unless `shadow_gpu` is true.
     """
     unknown = [door for door in doors if door not in DOORS]
     if unknown:
@@ -78,7 +78,7 @@ def _new_device(target: str, memory_bytes: int, *, shadow_gpu: bool) -> VirtualD
     if not shadow_gpu and (count := real_gpus()):
         raise RealGpuPresent(
             f"this machine has {count} GPU{'s' * (count > 1)}",
-            help="pass shadow_gpu=True to use the virtual GPU instead",
+            help="pass shadow_gpu=True to hide it from frameworks",
         )
     return VirtualDevice(Context(target=target, memory_bytes=memory_bytes), row, memory_bytes)
 
