@@ -91,8 +91,8 @@ def toolchain() -> list[str]:
 def install(session: nox.Session, *requirements: str, frameworks: bool = False, compiled: bool = False) -> None:
     """Install the local packages (editable) and further requirements, in one installer call.
 
-    The packages of FRAMEWORKS, torch and jax are installed only with `frameworks`; the compiled package with `frameworks`
-    or `compiled`.
+    The packages of FRAMEWORKS, torch and jax are installed only with `frameworks`; the compiled package also with
+    `compiled`.
     """
     left_out = () if frameworks else tuple(FRAMEWORKS)
     pure = [name for name in PACKAGES if name not in (*COMPILED, *left_out)]

@@ -101,7 +101,7 @@ def _new_device(target: str, memory_bytes: int, *, shadow_gpu: bool, **options: 
     count = 0 if shadow_gpu else real_gpus()
     if count:
         raise RealGpuPresent(
-            f"this machine has {counted(count, 'GPU')}", help="pass shadow_gpu=True to use the virtual GPU instead"
+            f"this machine has {counted(count, 'GPU')}", help="pass shadow_gpu=True to hide it from frameworks"
         )
     return VirtualDevice(Context(target=target, memory_bytes=memory_bytes, **options), row, memory_bytes)
 

@@ -33,7 +33,7 @@ class RealGpuPresent(ActivationError):  # noqa: N818 - reads as a state
 
 
 class UnsupportedTorch(ActivationError):  # noqa: N818 - reads as a state
-    """This build of torch lacks a part that the torch door needs."""
+    """A part that the torch door needs is not in this build of torch."""
 
 
 class ProgramNotFound(VirtualDeviceError):  # noqa: N818 - reads as a state

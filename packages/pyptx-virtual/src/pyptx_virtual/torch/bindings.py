@@ -82,7 +82,7 @@ class Bindings:
             "_cuda_isInBadFork": _no,
             "_cuda_getDeviceCount": lambda: 1,
             "_cuda_getDevice": lambda: 0,
-            "_cuda_setDevice": lambda index: None if _selected(index) else None,
+            "_cuda_setDevice": _select,
             "_cuda_exchangeDevice": lambda index: _selected(index),  # noqa: PLW0108 - Dynamo needs two functions
             "_cuda_maybeExchangeDevice": lambda index: _selected(index),  # noqa: PLW0108 - the same
             "_cuda_canDeviceAccessPeer": lambda *_: False,
@@ -162,6 +162,11 @@ def _statistic(use: MemoryUse) -> dict[str, dict[str, int]]:
     values = {"current": use.current, "peak": use.peak, "allocated": use.allocated, "freed": use.freed}
     none = dict.fromkeys(values, 0)
     return {"all": values, "small_pool": values, "large_pool": none}
+
+
+def _select(index: int) -> None:
+    """Check the number of a device that is to be the current one."""
+    _selected(index)
 
 
 def _selected(index: int) -> int:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _CUDA: Final = 2  # kDLCUDA
-# Offsets in DLTensor, the first member of DLManagedTensor: data, device type, and code, bits and lanes of the data type.
+# Offsets in DLTensor, the first member of DLManagedTensor; the data type is its code, bits and lanes.
 _DATA, _DEVICE_TYPE, _DATA_TYPE = 0, 8, 20
 _KINDS: Final = {  # DLDataTypeCode
     torch.int8: 0,

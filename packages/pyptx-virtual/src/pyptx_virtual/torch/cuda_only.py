@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from pyptx_virtual.torch.schemas import Overload
 
+# ruff: noqa: SLF001 - operators have these names
+
 _aten: Final[Any] = torch.ops.aten
 
 Tensor = torch.Tensor
@@ -114,12 +116,12 @@ def _with_bias(gates: Tensor, bias: Tensor | None) -> Tensor:
 
 
 CUDA_ONLY: Final[dict[Overload, Callable[..., object]]] = {
-    _aten._conv_depthwise2d.default: depthwise_convolution,  # noqa: SLF001 - operators have these names
+    _aten._conv_depthwise2d.default: depthwise_convolution,
     _aten.conv_depthwise3d.default: depthwise_convolution,
-    _aten._thnn_fused_lstm_cell.default: lstm_cell,  # noqa: SLF001 - the same
-    _aten._thnn_fused_lstm_cell_backward_impl.default: lstm_cell_backward,  # noqa: SLF001 - the same
-    _aten._thnn_fused_gru_cell.default: gru_cell,  # noqa: SLF001 - the same
-    _aten._thnn_fused_gru_cell_backward.default: gru_cell_backward,  # noqa: SLF001 - the same
+    _aten._thnn_fused_lstm_cell.default: lstm_cell,
+    _aten._thnn_fused_lstm_cell_backward_impl.default: lstm_cell_backward,
+    _aten._thnn_fused_gru_cell.default: gru_cell,
+    _aten._thnn_fused_gru_cell_backward.default: gru_cell_backward,
     _aten.mm.dtype: lambda a, b, dtype: torch.mm(a.to(dtype), b.to(dtype)),
     _aten.bmm.dtype: lambda a, b, dtype: torch.bmm(a.to(dtype), b.to(dtype)),
 }

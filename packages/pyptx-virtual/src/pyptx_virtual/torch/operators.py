@@ -1,8 +1,8 @@
 """Kernels of the dispatch key CUDA: a CPU kernel computes on the bytes of the CUDA tensors.
 
 An operator that computes is called with CPU tensors over the arguments' bytes, and its results are copied to device
-memory. An operator that only changes shapes or strides runs its CPU kernel with the CUDA tensors themselves. That kernel
-reads no elements, and its result shares the storage and keeps the device.
+memory. An operator that only changes shapes or strides runs its CPU kernel with the CUDA tensors themselves. That
+kernel reads no elements, and its result shares the storage and keeps the device.
 """
 
 from __future__ import annotations

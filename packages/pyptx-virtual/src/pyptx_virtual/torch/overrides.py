@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from pyptx_virtual.torch.schemas import Overload
     from pyptx_virtual.torch.storages import Storages
 
+# ruff: noqa: SLF001 - operators have these names
+
 _aten: Final[Any] = torch.ops.aten
-_CPU: Final = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)  # noqa: SLF001 - redispatch has no public spelling
+_CPU: Final = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
 _MATH_ATTENTION: Final = 0  # at::SDPBackend::math, the composition of other operators
 
 

@@ -1,6 +1,7 @@
 """`torch.UntypedStorage` in device memory.
 
-Its constructor is C++, which uses the allocator of the CUDA runtime. `torch.load`, `copy.deepcopy` and `pickle` call it.
+Its constructor is C++, and uses the allocator of the CUDA runtime. `torch.load`, `copy.deepcopy` and `pickle` call
+it.
 """
 
 from __future__ import annotations
