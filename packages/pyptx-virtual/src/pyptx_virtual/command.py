@@ -12,6 +12,7 @@ from pyptx_ir.command_line import run as run_command
 from pyptx_ir.reports import render
 from pyptx_ir.suppressions import add_suppressions, load_suppressions
 from pyptx_ir.terminal import write
+from pyptx_sim.run_inputs import rules_of
 from pyptx_virtual.activation import MEMORY_BYTES, TARGET, activate
 from pyptx_virtual.program import Program
 from pyptx_virtual.schedules import schedules
@@ -45,6 +46,7 @@ def run(argv: Sequence[str]) -> int:
 def _ran(options: argparse.Namespace) -> int:
     words: list[str] = options.program
     program = Program.parse(words[1:] if words[:1] == ["--"] else words)
+    rules_of(options.checks)  # an unknown name is an error before the program starts
     session = Session(options.checks, load_suppressions(options), options.strict_suppressions)
     device = activate(
         options.target,

@@ -113,7 +113,7 @@ def _print(error: BaseException) -> None:
 def _own(frames: TracebackType | None) -> TracebackType | None:
     """Return a traceback without the frames of this file and of `runpy` at its start."""
     hidden = {os.path.normcase(__file__), os.path.normcase(runpy.__file__ or ""), "<frozen runpy>"}
-    while frames is not None and frames.tb_next is not None:
+    while frames is not None:
         if os.path.normcase(frames.tb_frame.f_code.co_filename) not in hidden:
             break
         frames = frames.tb_next

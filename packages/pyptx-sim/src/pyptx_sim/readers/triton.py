@@ -200,7 +200,7 @@ def _tensor(name: str, value: object) -> tuple[Array | DeviceArray, tuple[int, .
         described.base,
         shape,
         strides,
-        described.padding == "nan",
+        getattr(described, "padding", "zero") == "nan",  # since Triton 3.5
         bool(getattr(described, "round_f32_to_tf32", False)),
     )
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from triton.backends.compiler import GPUTarget
 from triton.backends.driver import DriverBase
+from triton.compiler import CompiledKernel
 
 from pyptx_sim.machine.geometry import MULTIPROCESSORS
 from pyptx_virtual.activation import active
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pyptx_virtual.device import VirtualDevice
 
 _UNKNOWN_COUNT: Final = 0  # of registers and of spills: ptxas does not run
+_READS_THREADS: Final = "n_max_threads" in CompiledKernel._init_handles.__code__.co_names  # noqa: SLF001 - no public way
 
 
 class Utilities:
@@ -42,8 +44,12 @@ class Utilities:
         }
 
     def load_binary(self, name: str, ptx: bytes, _shared: int, _device: int) -> tuple[object, ...]:
-        """Return a module, the function that the launcher receives, and counts of registers, spills and threads."""
-        return name, ptx.decode(), _UNKNOWN_COUNT, _UNKNOWN_COUNT, self._device.target.threads
+        """Return a module, the function that the launcher receives, and counts of registers, spills and threads.
+
+        Triton 3.2 reads no number of threads.
+        """
+        loaded = (name, ptx.decode(), _UNKNOWN_COUNT, _UNKNOWN_COUNT)
+        return (*loaded, self._device.target.threads) if _READS_THREADS else loaded
 
     def unload_module(self, _module: object) -> None:
         """Do nothing: modules stay in device memory until the process exits."""
