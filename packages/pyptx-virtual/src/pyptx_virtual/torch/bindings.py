@@ -36,6 +36,10 @@ _CLASSES: Final = ("Stream", "ExternalStream", "Event")
 # ruff: noqa: SLF001 - the module is about private names
 
 
+class _AllocatorState:
+    """Type of the states that CUDA graphs save; there are none, but modules of torch import the name."""
+
+
 class Bindings:
     """The names of `torch._C`, for one virtual device."""
 
@@ -55,6 +59,7 @@ class Bindings:
         for name, new in names.items():
             setattr(torch._C, name, new)
         torch._C._has_cuda, torch._C._has_cudnn = True, False
+        torch._C._set_cudnn_enabled(False)  # noqa: FBT003 - torch's signature
         torch.version.cuda = ".".join(map(str, CUDA_VERSION))
         cuda: Any = torch.cuda
         cuda._cudart = runtime_of(self._device)
@@ -73,6 +78,7 @@ class Bindings:
             "_CudaStreamBase": StreamBase,
             "_CudaEventBase": EventBase,
             "_CudaDeviceProperties": DeviceProperties,
+            "_cuda_CUDAAllocator_AllocatorState": _AllocatorState,
         }
 
     def _functions(self) -> dict[str, Callable[..., object]]:
@@ -101,6 +107,8 @@ class Bindings:
             "_cuda_resetPeakMemoryStats": self._reset_peak,
             "_cuda_resetAccumulatedMemoryStats": self._reset_accumulated,
             "_cuda_getAllocatorBackend": lambda: "native",
+            "_cuda_cudaCachingAllocator_is_enabled": lambda: True,
+            "_cuda_isHistoryEnabled": _no,
             "_cuda_getMemoryFraction": lambda _index=0: 1.0,
             "_cuda_set_sync_debug_mode": lambda _mode: None,
             "_cuda_get_sync_debug_mode": lambda: 0,

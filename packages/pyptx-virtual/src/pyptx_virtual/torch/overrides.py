@@ -38,6 +38,7 @@ class Overrides:
             _aten._fused_sdp_choice.default: lambda *_, **__: _MATH_ATTENTION,
             _aten._use_cudnn_ctc_loss.default: lambda *_, **__: False,
             _aten._use_cudnn_ctc_loss.Tensor: lambda *_, **__: False,
+            _aten._pin_memory.default: _refuse_to_pin,
             **CUDA_ONLY,
         }
 
@@ -81,6 +82,8 @@ class Overrides:
         self, tensor: torch.Tensor, size: Sequence[int], *, memory_format: torch.memory_format | None = None
     ) -> torch.Tensor:
         """Implement `Tensor.resize_`: a larger storage is a new one, and other views keep the former."""
+        if tensor.shape == torch.Size(size) and memory_format is None:
+            return tensor  # with its strides
         like = torch.empty(size, device="meta", memory_format=memory_format)
         needed = (span(size, like.stride()) + tensor.storage_offset()) * tensor.dtype.itemsize if like.numel() else 0
         storage = tensor.untyped_storage()
@@ -101,3 +104,7 @@ class Overrides:
         storage = self._storages.empty((0,), (1,), tensor.dtype).untyped_storage()
         replaced: torch.Tensor = _aten.set_.source_Storage_storage_offset.redispatch(_CPU, tensor, storage, 0, [0], [1])
         return replaced
+
+
+def _refuse_to_pin(tensor: torch.Tensor, *_: object) -> torch.Tensor:
+    raise RuntimeError(f"cannot pin '{tensor.type()}' only dense CPU tensors can be pinned")

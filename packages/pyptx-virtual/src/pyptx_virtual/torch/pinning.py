@@ -27,7 +27,7 @@ class Pinning:
 
     def _pin(self, tensor: torch.Tensor, device: torch.device | None = None) -> torch.Tensor:  # noqa: ARG002 - torch's signature
         extent = span(tensor.shape, tensor.stride())
-        data = np.empty(extent * tensor.dtype.itemsize, np.uint8)
+        data = np.empty(max(extent, 1) * tensor.dtype.itemsize, np.uint8)
         start = data.ctypes.data
         self._starts.add(start)
         weakref.finalize(data, self._starts.discard, start)  # the storage refers to the array

@@ -35,7 +35,12 @@ class RandomNumbers:
 
     @contextmanager
     def used_by_cpu_kernels(self, generator: torch.Generator | None) -> Iterator[None]:
-        """Let CPU kernels draw from a CUDA generator, None: the default one, while the context is open."""
+        """Let CPU kernels draw from a CUDA generator, None: the default one, while the context is open.
+
+        Raise torch's RuntimeError for a generator of another device.
+        """
+        if generator is not None and generator.device.type != "cuda":
+            raise RuntimeError(f"Expected a 'cuda' device type for generator but found '{generator.device.type}'")
         drawn = self.default if generator is None else generator
         with self._lock:
             former = torch.default_generator.get_state()
