@@ -66,9 +66,12 @@ def _ran(options: argparse.Namespace) -> int:
 
 
 def _write(options: argparse.Namespace, program: Program, verdict: Verdict, device: VirtualDevice, status: int) -> None:
-    """Print the findings and the summary to standard error; write a report in another format to its file."""
+    """Print the findings and the summary to standard error; write reports in other formats to their files."""
     sys.stdout.flush()
     write(verdict.text(device.name), sys.stderr)
+    if options.summary is not None:
+        with Path(options.summary).open("a", encoding="utf-8") as file:
+            file.write(verdict.markdown(device.name))
     if options.format == "text":
         return
     text = render(verdict.report(program.name, status), options.format)
@@ -90,6 +93,7 @@ def run_parser() -> CommandParser:
     add("--require-launches", action="store_true", help="fail if the program launches no kernel")
     add("--shadow-gpu", action="store_true", help="use the virtual GPU although the machine has a GPU")
     add("--output", dest="report", metavar="FILE", help="write the report of --format to FILE")
+    add("--summary", metavar="FILE", help="append a summary in Markdown to FILE, such as $GITHUB_STEP_SUMMARY")
     add_format(parser)
     add_suppressions(parser)
     add("program", nargs=argparse.REMAINDER, metavar="PROGRAM", help="FILE.py, -m MODULE, or python …; its arguments")
