@@ -26,17 +26,26 @@ RACE = Problem(
     "shared-race",
     "error",
     HOSTILE,
-    (Position("my kernels/k.py", 7, 3, 9, label=HOSTILE), Position("k.ptx", 2), Position("k.ptx", 9, label="write")),
+    (
+        Position(
+            *("my kernels/k.py", 7, 3, 9, HOSTILE, HOSTILE),
+            calls=(Position("f.h", 2, function="f<int>"), Position("g.h", 3, function="g")),
+            callers=(Position("main.cu", 5, function="main"),),
+        ),
+        Position("k.ptx", 2),
+        Position("k.ptx", 9, label="write"),
+    ),
     (HOSTILE, "second note"),
     HOSTILE,
     count=32,
 )
+ACCEPTED = Problem("good.ptx", "global-race", "error", "benign", (Position("good.ptx", 3),), suppressed=HOSTILE)
 NOTE = Problem("k.ptx", "element-type", "note", "no line")
 WARNING = Problem("/x/b.ptx", "unused", "warning", "plain", (Position("/x/b.ptx", 1),))
 REPORT = Report(
     "pyptx sim",
     ("k.ptx", "/x/b.ptx", "good.ptx", "gone.ptx"),
-    (RACE, NOTE, WARNING),
+    (RACE, NOTE, WARNING, ACCEPTED),
     (Unreadable("gone.ptx", HOSTILE),),
     {"shared-race": "two accesses of shared memory race", "deadlock": "no warp can make progress"},
     {"ctas": 8},
@@ -51,6 +60,7 @@ def test_json_is_valid_and_has_all_texts_unchanged(report: Report) -> None:
     assert found["inputs"] == list(report.inputs)
     assert [each["message"] for each in found["problems"]] == [each.message for each in report.problems]
     assert sum(found["counts"].values()) == len(report.problems)
+    assert found["counts"]["error"] == len([each for each in report.problems if each is RACE])
     if report.problems:
         assert found["problems"][0]["positions"][0] == {
             "file": "my kernels/k.py",
@@ -58,13 +68,19 @@ def test_json_is_valid_and_has_all_texts_unchanged(report: Report) -> None:
             "column": 3,
             "end_column": 9,
             "label": HOSTILE,
+            "function": HOSTILE,
+            "calls": [
+                {"file": "f.h", "line": 2, "label": "", "function": "f<int>"},
+                {"file": "g.h", "line": 3, "label": "", "function": "g"},
+            ],
+            "callers": [{"file": "main.cu", "line": 5, "label": "", "function": "main"}],
         }
 
 
 def test_the_schema_describes_every_field_and_no_other() -> None:
     found = json.loads(render(REPORT, "json"))
     assert set(found) == set(SCHEMA["properties"])
-    assert set(found["problems"][0]) == set(SCHEMA["$defs"]["problem"]["properties"])
+    assert {name for each in found["problems"] for name in each} == set(SCHEMA["$defs"]["problem"]["properties"])
     assert set(found["problems"][0]["positions"][0]) == set(SCHEMA["$defs"]["position"]["properties"])
 
 
@@ -76,7 +92,9 @@ def test_sarif_is_valid(report: Report) -> None:
 
 def test_sarif_points_at_rules_and_lines() -> None:
     (run,) = json.loads(render(REPORT, "sarif"))["runs"]
-    race, note, _ = run["results"]
+    race, note, _, accepted = run["results"]
+    assert accepted["suppressions"] == [{"kind": "external", "status": "accepted", "justification": HOSTILE}]
+    assert "suppressions" not in race
     rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
     assert rules[race["ruleIndex"]] == "shared-race"
     assert race["locations"][0]["physicalLocation"] == {
@@ -84,6 +102,10 @@ def test_sarif_points_at_rules_and_lines() -> None:
         "region": {"startLine": 7, "startColumn": 3, "endColumn": 9},
     }
     assert [each["physicalLocation"]["region"]["startLine"] for each in race["relatedLocations"]] == [2, 9]
+    (stack,) = race["stacks"]
+    frames = [each["location"] for each in stack["frames"]]
+    assert [each["physicalLocation"]["region"]["startLine"] for each in frames] == [3, 2, 7, 5]
+    assert [each["logicalLocations"][0]["name"] for each in frames] == ["g", "f<int>", HOSTILE, "main"]
     assert note["locations"][0]["physicalLocation"] == {"artifactLocation": {"uri": "k.ptx"}}
     assert run["artifacts"][1]["location"]["uri"] == "file:///x/b.ptx"
     assert run["invocations"][0]["executionSuccessful"] is False
@@ -98,6 +120,7 @@ def test_junit_has_a_case_per_input_and_its_failures() -> None:
     assert "element-type" in (cases["k.ptx"].system_out or "")
     assert [type(each).__name__ for each in cases["gone.ptx"].result] == ["Error"]
     assert cases["good.ptx"].result == []
+    assert "global-race" in (cases["good.ptx"].system_out or "")
     assert cases["/x/b.ptx"].result == []
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 
-from .ptx_text import execute
+from pyptx_sim import explore
+
+from .ptx_text import execute, module
 from .test_async_copy import each_schedule
 
 BARRIER = """
@@ -28,6 +31,135 @@ mbarrier.arrive.expect_tx.shared.b64 _, [bar+8], 256;
 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1+256], [%rd0], 256, [%r2+8];
 issued:
 """
+LOAD = """
+@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 128;
+@%p0 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd0], 128, [%r2];
+w0: mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0; @!%p1 bra w0;
+"""
+REPEATED = {
+    "store": """
+cp.async.bulk.global.shared::cta.bulk_group [%rd0], [%r1], 64;
+cp.async.bulk.global.shared::cta.bulk_group [%rd0+64], [%r1+64], 64;
+cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;
+""",
+    "load": """
+@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], EXPECTED;
+bar.sync 0;
+cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd0], 64, [%r2];
+w0: mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0; @!%p1 bra w0;
+""",
+}
+FILL = "st.shared.u32 [%r3], %r0; fence.proxy.async.shared::cta;\n"
+
+
+@each_schedule
+@pytest.mark.hopper
+@pytest.mark.parametrize("block", [32, 64])
+@pytest.mark.parametrize("kind", REPEATED)
+def test_a_copy_that_all_threads_issue_is_one_finding(kind: str, block: int, schedule: dict[str, Any]) -> None:
+    """One thread must issue a copy. Overlapping writes and completions without a wait have that cause."""
+    text = BARRIER.replace("made:", f"made: {FILL}").replace("FENCE", FENCE) + REPEATED[kind]
+    (found,) = findings(text.replace("EXPECTED", str(64 * block)), block=block, **schedule)
+    assert found.severity == "error"
+    assert re.match(r"(32 lanes of warp .|64 threads of a CTA).* issue the same copy, to ", found.message)
+    assert "elect.sync" in (found.help or "")
+    assert len(found.also) == (kind == "store")
+    one = text.replace("\ncp.async.bulk.", "\n@%p0 cp.async.bulk.").replace("EXPECTED", "64")
+    assert findings(one, block=block, **schedule) == []
+
+
+@pytest.mark.hopper
+def test_a_completion_that_only_repeated_copies_cause_is_no_finding_of_its_own() -> None:
+    """The copies of 31 lanes complete further phases, for which no thread waits."""
+    text = BARRIER.replace("made:", f"made: {FILL}").replace("FENCE", FENCE) + REPEATED["load"].replace(
+        "EXPECTED", "64"
+    )
+    assert [each.rule for each in findings(text)] == ["lane-race"]
+
+
+@pytest.mark.hopper
+def test_copies_of_several_threads_to_their_own_bytes_are_clean() -> None:
+    each = "shl.b32 %r4, %r0, 2; add.u32 %r5, %r1, %r4; cvt.u64.u32 %rd3, %r4; add.u64 %rd3, %rd3, %rd0;\n"
+    some = "and.b32 %r6, %r0, 3; setp.ne.u32 %p2, %r6, 0; @%p2 exit;\n"
+    copy = "cp.async.bulk.global.shared::cta.bulk_group [%rd3], [%r5], 16;\n"
+    wait = "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;\n"
+    text = BARRIER.replace("made:", f"made: {FILL}").replace("FENCE", FENCE)
+    assert findings(text + each + some + copy + wait) == []
+
+
+OUT_OF_BOUNDS = {
+    "source of a bulk copy": LOAD.replace("[%rd0]", "[%rd0+65536]"),
+    "misaligned source of a bulk copy": LOAD.replace("[%rd0]", "[%rd0+4]"),
+    "destination of a bulk copy": LOAD.replace("[%r1]", "[%r1+65536]"),
+    "source of cp.async": "cp.async.ca.shared.global [%r3], [%rd1+65536], 4; cp.async.wait_all;\n",
+    "undefined address": "st.global.u32 [%rd5], %r0;\n",
+}
+
+
+@each_schedule
+@pytest.mark.hopper
+@pytest.mark.parametrize("case", OUT_OF_BOUNDS)
+def test_an_invalid_access_has_no_consequences_that_are_findings(case: str, schedule: dict[str, Any]) -> None:
+    """After the finding, no thread waits forever for the copy, and its destination has defined values."""
+    use = "ld.shared.u32 %r7, [%r3]; st.global.u32 [%rd1], %r7;\n" if "source" in case else ""
+    (found,) = findings(BARRIER.replace("FENCE", FENCE) + OUT_OF_BOUNDS[case] + use, **schedule)
+    assert found.rule == {"m": "misaligned", "u": "uninitialized-register"}.get(case[0], "out-of-bounds")
+
+
+ONE_PLACE = "st.global.u32 [%rd0], %r0;\n"
+
+
+@each_schedule
+def test_a_race_of_all_threads_is_one_finding_for_each_pair_of_instructions(schedule: dict[str, Any]) -> None:
+    (found,) = findings(ONE_PLACE, block=64, **schedule)
+    assert (found.rule, found.notes[:1]) == ("global-race", ("lane-race of the same accesses, too",))
+    assert [each.rule for each in findings(ONE_PLACE, block=32, **schedule)] == ["lane-race"]
+
+
+BOTH_WAYS = """
+mov.u32 %r1, 0;
+again:
+ld.global.u32 %r2, [%rd0];
+add.u32 %r2, %r2, 1;
+setp.eq.u32 %p1, %r0, 0;
+@%p1 st.global.u32 [%rd0], %r2;
+add.u32 %r1, %r1, 1; setp.lt.u32 %p2, %r1, 4; @%p2 bra again;
+"""
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_race_in_both_orders_is_one_finding(seed: int) -> None:
+    """The write follows the read, and in a loop also precedes it."""
+    found = findings(BOTH_WAYS, block=33, grid=2, seed=seed)
+    pairs = [frozenset((each.line, each.other_line)) for each in found]
+    assert len(pairs) == len(set(pairs)) == 2
+    explored = explore(module(BOTH_WAYS), grid=2, block=33, args=[np.ones(256, np.uint32)], seeds=range(4))
+    assert len(explored.findings) == 2
+
+
+@pytest.mark.hopper
+def test_uses_of_an_mbarrier_that_one_init_does_not_precede_are_one_finding() -> None:
+    body = """
+    .shared .b64 bar;
+    setp.eq.u32 %p0, %r0, 0;
+    @%p0 mbarrier.init.shared.b64 [bar], 64;
+    mbarrier.arrive.shared.b64 _, [bar];
+    w0: mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0; @!%p1 bra w0;
+    """
+    assert [each.rule for each in findings(body, block=64)].count("mbarrier-init-race") == 1
+    assert findings(body.replace("mbarrier.arrive", "bar.sync 0; mbarrier.arrive"), block=64) == []
+
+
+@pytest.mark.hopper
+def test_a_deadlock_names_the_error_before_it() -> None:
+    body = BARRIER.replace("FENCE", FENCE) + "@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 64;\n"
+    wait = "w0: mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0; @!%p1 bra w0;\n"
+    stray, deadlock = findings(body + "ld.global.u32 %r7, [%rd0+65536];\n" + wait)
+    assert (stray.rule, deadlock.rule, deadlock.severity) == ("out-of-bounds", "deadlock", "error")
+    assert deadlock.notes[-1] == "error[out-of-bounds] was found before; the deadlock may be its consequence"
+    assert "found before" not in str(findings(body + wait)[0])
+
+
 WAIT = """
 w0: mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0; @!%p1 bra w0;
 w1: mbarrier.try_wait.parity.shared.b64 %p1, [bar+8], 0; @!%p1 bra w1;

@@ -203,3 +203,12 @@ def test_a_forked_process_has_memory_of_its_own() -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert words(memory, x, 32) == list(range(32))
     assert not memory.initialized(y, 128).any()
+
+
+def test_messages_name_the_arrays_that_a_launch_passes() -> None:
+    memory = DeviceMemory(64 * MIB)
+    x, y = placed(memory, np.arange(64, dtype=np.uint32), "storage"), memory.allocate(128)
+    view = memory.bytes(x + 192, 64).view(np.uint32)
+    (finding,) = launch(memory, COPY, y, view, names=["out", "tail"]).findings
+    assert (finding.rule, finding.count) == ("out-of-bounds", 16)
+    assert "0 bytes after argument 1 'tail' (64 bytes)" in finding.message

@@ -17,6 +17,7 @@ from pyptx_sim.errors import KernelTrap, LaunchError, ProgramError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pyptx_sim.findings import Finding
     from pyptx_sim.operation import Array
     from pyptx_sim.workers import Workers
 
@@ -47,8 +48,12 @@ def explored(text: str, out: Array, workers: Workers = 1) -> Exploration:
     return explore(text, grid=1, block=64, args=[out], seeds=SEEDS, workers=workers)
 
 
-def lines(result: object) -> set[int | None]:
-    return {finding.line for finding in result.findings} if isinstance(result, Result) else set()
+def pairs(result: object) -> set[frozenset[int | None]]:
+    return {pair(finding) for finding in result.findings} if isinstance(result, Result) else set()
+
+
+def pair(finding: Finding) -> frozenset[int | None]:
+    return frozenset((finding.line, finding.other_line))
 
 
 @contextmanager
@@ -83,8 +88,8 @@ def test_every_schedule_is_as_a_run_of_it() -> None:
         assert result == alone
     assert {shown.finding.rule for shown in found.findings} == {"shared-race"}
     for shown in found.findings:
-        showing = [each for each, result in found.results.items() if shown.finding.line in lines(result)]
-        assert set(shown.schedules) <= set(showing)
+        showing = [each for each, result in found.results.items() if pair(shown.finding) in pairs(result)]
+        assert set(shown.schedules) == set(showing)
         assert f"found with {shown.schedules[0]}" in found.text
     assert {each for shown in found.findings for each in shown.schedules} == set(found.results)
 

@@ -54,7 +54,7 @@ def test_a_summary_has_at_most_15_lines_and_counts_everything(of: Callable[[str]
     assert all("error[" in line for line in lines[1:-1])
     shown = len(lines) - 2
     assert lines[-1] == f"  and {len(outcome.all_findings) - shown} more; print(result.text) shows all"
-    assert outcome.text.count("error[") == len(outcome.all_findings) > RACES
+    assert outcome.text.count("error[") == len(outcome.all_findings) == RACES
 
 
 @pytest.mark.parametrize("of", [ran, explored])
@@ -72,9 +72,8 @@ def test_the_assertion_is_the_findings_as_the_terminal_shows_them(of: Callable[[
     with pytest.raises(AssertionError) as failed:
         outcome.assert_clean()
     assert all(str(finding) in str(failed.value) for finding in outcome.all_findings)
-    with pytest.raises(AssertionError, match="lane-race") as failed:
-        outcome.assert_clean(allow=("global-race",))
-    assert "error[global-race]" not in str(failed.value)
+    with pytest.raises(AssertionError, match="global-race"):
+        outcome.assert_clean(allow=("lane-race",))
     outcome.assert_clean(allow=("global-race", "lane-race"))
     with pytest.raises(LaunchError, match="no rule global-rase"):
         outcome.assert_clean(allow=("global-rase",))

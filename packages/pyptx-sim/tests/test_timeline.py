@@ -371,7 +371,7 @@ def test_spans_are_named_after_the_line_of_python_that_wrote_them(folder: Path) 
     run(text, grid=1, block=32, args=[np.zeros(32, np.uint32)], origins=origins, trace=path)
     (span,) = [event for event in json.loads(path.read_text())["traceEvents"] if event["ph"] == "X"]
     assert span["name"] == "kernels.py:7"
-    assert span["args"]["python"] == ["/a/kernels.py:7 in inner", "/a/kernels.py:30 in k"]
+    assert span["args"]["source"] == ["/a/kernels.py:7 in inner", "/a/kernels.py:30 in k"]
     assert span["args"]["lanes"] == "0-31"
 
 
@@ -558,7 +558,7 @@ def test_what_is_narrower_than_the_screen_can_show_is_drawn_together() -> None:
     track = model.Track(0, None, 0, 0)
     timeline = model.Timeline("k", {0: "CTA (0, 0, 0)"}, stop=60_000)
     timeline.spans.extend(model.Span(track, "run", "it", start, start + 3, 0, {}) for start in range(0, 60_000, 3))
-    root = ET.fromstring(drawing(timeline, SourceLines(program, {})))  # noqa: S314 - our own file
+    root = ET.fromstring(drawing(timeline, SourceLines(program, program.frames)))  # noqa: S314 - our own file
     bars = [rect for group in elements(root, "g") for rect in elements(group, "rect")]
     assert 1000 < len(bars) <= 2 * 2400
     assert float(root.get("width", 0)) < 3000
@@ -570,7 +570,7 @@ def test_many_rows_of_one_engine_are_thin_and_named_once() -> None:
         timeline = model.Timeline("k", {0: "CTA (0, 0, 0)"}, stop=100)
         tracks = [model.Track(0, "cp.async", 0, slot) for slot in range(count)]
         timeline.spans.extend(model.Span(track, "async", "cp.async.ca", 1, 99, 0, {}) for track in tracks)
-        root = ET.fromstring(drawing(timeline, SourceLines(program, {})))  # noqa: S314 - our own file
+        root = ET.fromstring(drawing(timeline, SourceLines(program, program.frames)))  # noqa: S314 - our own file
         names = {element.text for element in elements(root, "text", "row") if element.text}
         assert names - {"cp.async"} == shown
         heights = {float(rect.get("height", 0)) for group in elements(root, "g") for rect in elements(group, "rect")}

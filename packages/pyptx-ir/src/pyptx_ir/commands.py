@@ -4,6 +4,7 @@
     pyptx fmt kernel.ptx …      format PTX files in the style of nvcc, of LLVM or of another file
     pyptx diff A.ptx B.ptx      show the differences of two PTX files beyond names and formatting
     pyptx explain RULE          explain a rule of the simulator or an error code of check
+    pyptx suppress REPORT       write the findings of a JSON report to a suppressions file, for review
     pyptx isa SEARCH            show instructions: their forms, operands, versions and targets
     pyptx targets               list the known targets
     pyptx plugins               list the installed plugins
@@ -125,6 +126,11 @@ def built_in() -> tuple[Command, ...]:
         command("diff", "compare two PTX files beyond names and formatting", "pyptx_ir.diff.command:diff"),
         command(
             "explain", "explain a rule of the simulator or an error code of check", "pyptx_ir.explanations:explain"
+        ),
+        command(
+            "suppress",
+            "write the findings of a report to a suppressions file, for review",
+            "pyptx_ir.suppressions.command:suppress",
         ),
         command("isa", "search the instruction set", "pyptx_ir.isa.reference.command:isa"),
         command("targets", "list the known targets", "pyptx_ir.lists:targets"),

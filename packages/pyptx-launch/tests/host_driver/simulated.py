@@ -125,7 +125,7 @@ class Simulator:
         memories, heap = self._memories(program, request)
         together = launch.ctas * launch.warps_per_cta <= RESIDENT_WARPS  # CTAs may wait for each other if resident
         warps = RESIDENT_WARPS if together else WAVE_WARPS
-        log = FindingLog(program.place, program.opcode, {}, {})
+        log = FindingLog(program.place, program.opcode, program.frames, {})
         machine = Machine(program, code, launch, memories, heap, log, checked=False, warps=warps)
         machine.steps, machine.step_limit = self.steps, self.steps + STEPS
         run_in_order([machine], 0)

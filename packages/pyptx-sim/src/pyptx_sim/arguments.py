@@ -256,7 +256,7 @@ def _of_device(
     memory: DeviceMemory, launches: Sequence[tuple[Program, Launch]], placing: Placing, *, checked: bool
 ) -> Snapshot:
     """Return device memory for launches, with the launches' own arrays, descriptors and variables after it."""
-    snapshot = memory.snapshot(placing.end, placing.buffers, checked=checked)
+    snapshot = memory.snapshot(placing.end, placing.buffers, placing.views, checked=checked)
     for program, _ in launches:
         if not program.globals.start:
             _fill(snapshot.arena, 0, program.globals.data)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from pyptx_ir.command_line import ERRORS, SUCCESS, CommandParser, add_format
+from pyptx_ir.debug_info import source_files
 from pyptx_ir.plugins.source_rows import target_of
 from pyptx_ir.reports import render
-from pyptx_ir.sources import SourceError, read_sources, run_with_sizes, with_sizes
+from pyptx_ir.sources import SourceError, path_of, read_sources, run_with_sizes, with_sizes
 from pyptx_ir.sources.reader import ARCH, INPUTS, described
+from pyptx_ir.suppressions import add_suppressions, load_suppressions, remarks, unused_problems
 from pyptx_ir.syntax import parse
 from pyptx_ir.syntax.source import Source
 from pyptx_ir.terminal import write
@@ -24,20 +27,22 @@ from pyptx_sim.extension import examples
 from pyptx_sim.kernel_runs import simulated
 from pyptx_sim.launch import Launch
 from pyptx_sim.program.lowering import lower
-from pyptx_sim.reports import report_of
+from pyptx_sim.reports import report_with
 from pyptx_sim.simulator import STEP_LIMIT
 from pyptx_sim.simulator import run as simulate
+from pyptx_sim.suppressions import apply, run_of
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
     from pyptx_ir.plugins.source_rows import PtxSource, RunnableKernel
+    from pyptx_ir.reports import Problem
     from pyptx_ir.sources.sizes import Sizes
+    from pyptx_ir.suppressions import Suppressions
     from pyptx_ir.syntax.nodes import Module
     from pyptx_ir.terminal.progress import ProgressCallback
     from pyptx_sim.errors import Stopped
-    from pyptx_sim.findings import Finding
     from pyptx_sim.operation import Array
     from pyptx_sim.result import Result
     from pyptx_sim.runtime import SimulationResult
@@ -69,11 +74,12 @@ def trace(argv: Sequence[str]) -> int:
 
 
 def _ran(options: argparse.Namespace, sizes: Sizes) -> int:
+    accepted = load_suppressions(options)
     options.files = [with_sizes(name, sizes) for name in options.files]
     inputs = [read_sources(name, options.arch) for name in options.files]
     kernels = [each.kernel for found in inputs for each in found]
     if len(kernels) == 1 and kernels[0] is not None:
-        return _ran_kernel(kernels[0], options)
+        return _ran_kernel(kernels[0], options, accepted)
     sources = [source for found in inputs for source in _chosen(found, options)]
     files = [source.name for source in sources]
     try:
@@ -81,47 +87,66 @@ def _ran(options: argparse.Namespace, sizes: Sizes) -> int:
             modules = [parse(source.text, source.name) for source in sources]
             result, saved = _launched(modules, options, on_progress)
     except (*STOPS, KeyboardInterrupt) as stopped:
-        return _stopped(options, files, stopped)
+        return _stopped(options, files, stopped, accepted)
     except ValueError as error:
         raise LaunchError(str(error)) from error
     for array, path in saved:
         _save(array, path, options)
-    return _completed(options, files, result)
+    declared = (file for module in modules for file in source_files(module))
+    return _completed(options, files, result, _Review(accepted, (*files, *declared)))
 
 
-def _ran_kernel(kernel: RunnableKernel, options: argparse.Namespace) -> int:
+def _ran_kernel(kernel: RunnableKernel, options: argparse.Namespace, accepted: Suppressions | None) -> int:
     """Run a kernel that allocates its outputs and has a grid of its own."""
     try:
         with show_progress("simulating", "CTA") as on_progress:
             result, inputs = simulated(kernel, options, on_progress)
     except (*STOPS, KeyboardInterrupt) as stopped:
-        return _stopped(options, (), stopped)
+        return _stopped(options, (), stopped, accepted)
     arrays = {**inputs, **dict(zip(kernel.outputs, map(np.asarray, result.outputs), strict=False))}
     for each in options.save:
         _save(*_saved(each, arrays, list(arrays)), options)
-    return _completed(options, (), result)
+    return _completed(options, (), result, _Review(accepted, (str(path_of(options.files[0])),)))
 
 
-def _completed(options: argparse.Namespace, files: Sequence[str], result: Result | SimulationResult) -> int:
+@dataclass(frozen=True, slots=True)
+class _Review:
+    """The suppressions of a run, if any, and the source files of its code."""
+
+    accepted: Suppressions | None
+    sources: Sequence[str]
+
+
+def _completed(
+    options: argparse.Namespace, files: Sequence[str], result: Result | SimulationResult, review: _Review
+) -> int:
     """Print the kernel's output, the findings and the statistics of a run; return the exit status."""
     (sys.stdout if options.format == "text" else sys.stderr).write(result.printed)
-    _write(options, files, result.findings, text=f"{result.text}\n")
+    run = run_of(result.kernel, review.sources, options.checks)
+    found = apply(review.accepted, result.findings, kernel=_input(options), files=files, run=run)
+    unused = unused_problems(review.accepted, options)
+    text = f"{replace(result, findings=found.kept).text}\n"
+    _write(options, (*found.problems, *unused), text=text + remarks(review.accepted, len(found.suppressed), unused))
     if result.statistics.ctas:
         _show_timeline(options)
-    return ERRORS if any(finding.severity == "error" for finding in result.findings) else SUCCESS
+    severities = {*(each.severity for each in found.kept), *(each.severity for each in unused)}
+    return ERRORS if "error" in severities else SUCCESS
 
 
 def _stopped(
     options: argparse.Namespace,
     files: Sequence[str],
     error: Stopped | KeyboardInterrupt,
+    accepted: Suppressions | None,
 ) -> int:
     """Print the findings of a run before an error, and the error; raise an interrupt again."""
     if isinstance(error, KeyboardInterrupt) and not isinstance(error, SimulationInterrupted):  # before the launch
-        _write(options, files, (), text="", error="interrupted")
+        _write(options, (), text="", error="interrupted")
         raise error
     message = str(error) if isinstance(error, SimulationInterrupted) else error.without_findings
-    _write(options, files, error.findings, text="".join(f"{each}\n\n" for each in error.findings), error=message)
+    found = apply(accepted, error.findings, kernel=_input(options), files=files)
+    text = "".join(f"{each}\n\n" for each in found.kept) + remarks(accepted, len(found.suppressed))
+    _write(options, found.problems, text=text, error=message)
     _show_timeline(options)
     if isinstance(error, SimulationInterrupted):
         raise error
@@ -129,15 +154,17 @@ def _stopped(
     return ERRORS
 
 
-def _write(
-    options: argparse.Namespace, files: Sequence[str], findings: Sequence[Finding], *, text: str, error: str = ""
-) -> None:
+def _input(options: argparse.Namespace) -> str:
+    """Return the name of the input in reports."""
+    return f"{options.files[0]}:{options.entry}" if options.entry else str(options.files[0])
+
+
+def _write(options: argparse.Namespace, problems: Sequence[Problem], *, text: str, error: str = "") -> None:
     """Print a text, or a report in the format of the options; `error` is the message of an error that ended the run."""
     if options.format == "text":
         write(text)
     else:
-        kernel = f"{options.files[0]}:{options.entry}" if options.entry else options.files[0]
-        sys.stdout.write(render(report_of(findings, kernel, files=files, error=error), options.format))
+        sys.stdout.write(render(report_with(problems, _input(options), error), options.format))
 
 
 def _show_timeline(options: argparse.Namespace) -> None:
@@ -270,6 +297,7 @@ def _add_launch(parser: CommandParser) -> None:
         help="maximum number of basic blocks executed by the kernel",
     )
     add_format(parser)
+    add_suppressions(parser)
 
 
 def _epilog() -> str:

@@ -6,7 +6,7 @@ import os
 import weakref
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
@@ -218,12 +218,19 @@ class DeviceMemory:
         """Set the bytes of the `.const` variables of the module whose global variables start at offset `start`."""
         self._constants[start] = data
 
-    def snapshot(self, end: int, further: Sequence[Buffer], *, checked: bool) -> Snapshot:
+    def snapshot(self, end: int, further: Sequence[Buffer], views: Sequence[Buffer], *, checked: bool) -> Snapshot:
         """Return the memory up to offset `end` for a launch, whose writes stay private until they are committed.
 
-        `further` are the bounds of allocations for this launch only.
+        `further` are the bounds of allocations for this launch only. `views` are the launch's arrays in device memory,
+        with their names for messages.
         """
-        buffers = Buffers([*(each.buffer for each in self._allocations), *further])
+        allocated = {each.start: each.buffer for each in self._allocations}
+        for view in views:
+            index = bisect_right(self._allocations, view.start, key=attrgetter("start")) - 1
+            if index >= 0:
+                whole = allocated[self._allocations[index].start]
+                allocated[whole.start] = replace(whole, parts=(*whole.parts, view))
+        buffers = Buffers([*allocated.values(), *further])
         heap = Heap(_HEAP.start, _HEAP.stop, buffers) if self._heap is None else self._heap.copy(buffers)
         arena = Arena.over(self._contents.copy(end), self._defined.copy(end) if checked else None)
         return Snapshot(self, arena, buffers, heap)

@@ -46,6 +46,9 @@ class SimulationError(PyptxError):
     line: int | None = None
     """PTX line of the error, if known."""
 
+    pc: int | None = None
+    """Index of the instruction in its program, for an error of an instruction before the run."""
+
     findings: tuple[Finding, ...] = ()
     """Findings of the run before the error, in order of first occurrence."""
 
@@ -63,14 +66,14 @@ class SimulationError(PyptxError):
         """Text of the error without its findings, for output that prints the findings in full."""
         return super().__str__()
 
-    def locate(self, where: str, line: int | None = None) -> None:
-        """Set the PTX line of the error, if it has none yet."""
+    def locate(self, where: str, line: int | None = None, pc: int | None = None) -> None:
+        """Set the PTX line of the error and the instruction at `pc`, if the error has no line yet."""
         if self.where is None:
-            self.line = line
+            self.line, self.pc = line, pc
             PyptxError.__init__(self, self.message, where=where, help=self.help)
 
     def point_at(self, user: str) -> None:
-        """Append the user's Python line to the message, after the PTX line."""
+        """Append the user's source line to the message, after the PTX line."""
         if user and self.where is not None and user not in self.where:
             PyptxError.__init__(self, self.message, where=f"{self.where}\n{user}", help=self.help)
 

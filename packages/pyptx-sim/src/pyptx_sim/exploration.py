@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Unpack
 
-    from pyptx_ir.plugins.rows import Frame
     from pyptx_ir.terminal.progress import ProgressCallback
     from pyptx_sim.findings import Finding
     from pyptx_sim.launch import Launch
     from pyptx_sim.operation import Array
+    from pyptx_sim.origins import Origins
     from pyptx_sim.run_inputs import Checks
     from pyptx_sim.spans import HostSpan
     from pyptx_sim.workers import Workers
@@ -51,7 +51,7 @@ class Options(LaunchFields, total=False):
     numerics: str
     closest_form: bool
     target: str | None
-    origins: Mapping[int, tuple[Frame, ...]] | None
+    origins: Origins
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,10 @@ class Exploration(Outcome):
         shown: dict[object, list[tuple[Finding, Schedule]]] = {}
         for schedule, result in self.results.items():
             for finding in result.findings:
-                key = finding.rule, finding.line, finding.other_line, finding.origin, finding.other_origin
+                one = finding.module, finding.line, finding.origin
+                other = finding.other_module, finding.other_line, finding.other_origin
+                # A schedule decides which access of a data race is the second one.
+                key = finding.rule, frozenset((one, other))
                 shown.setdefault(key, []).append((finding, schedule))
         return tuple(
             FoundInSchedules(each[0][0], tuple(dict.fromkeys(by for _, by in each))) for each in shown.values()

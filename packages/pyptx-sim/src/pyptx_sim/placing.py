@@ -45,7 +45,7 @@ class Placing:
 
     A region is a copy of host memory. `_buffers` are the bounds of module variables and descriptors. `descriptors` are
     the descriptors that parameters point to, with their offsets. `memory` is the device memory that is below these
-    arrays. `handles` maps handles to textures, surfaces and samplers.
+    arrays, `views` are arrays of the launches in it. `handles` maps handles to textures, surfaces and samplers.
     """
 
     end: int
@@ -53,6 +53,7 @@ class Placing:
     placed: list[Placed]
     _buffers: list[Buffer]
     memory: DeviceMemory | None = None
+    views: list[Buffer] = field(default_factory=list[Buffer])
     descriptors: list[tuple[int, bytes]] = field(default_factory=list[tuple[int, bytes]])
     handles: dict[int, Bound] = field(default_factory=dict[int, "Bound"])
 
@@ -78,6 +79,8 @@ class Placing:
         host = span_of(given)
         resident = None if self.memory is None else self.memory.device_address(host.low)
         if resident is not None:
+            start = resident - GLOBAL_WINDOW
+            self.views.append(Buffer(start, start + host.size, what))
             return resident
         region = self.regions.of(host, name)
         self.end = region.place(self.end)

@@ -22,7 +22,7 @@ from pyptx_sim.machine.grids import run_in_order
 from pyptx_sim.machine.machine import RESIDENT_WARPS, WAVE_WARPS, Machine
 from pyptx_sim.machine.observers import Observers
 from pyptx_sim.machine.view import MachineView
-from pyptx_sim.origins import point_at
+from pyptx_sim.origins import SourceFrames, origins_by_module, point_at
 from pyptx_sim.program.lowering import lower
 from pyptx_sim.result import Result, Statistics
 from pyptx_sim.run_inputs import is_exact, launches_of, observers_of, parsed_modules, rules_of
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Unpack
 
-    from pyptx_ir.plugins.rows import Frame, Output
+    from pyptx_ir.plugins.rows import Output
     from pyptx_ir.syntax.nodes import Module
     from pyptx_ir.terminal.progress import ProgressCallback
     from pyptx_sim.arguments import Arguments
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.geometry import Configuration
     from pyptx_sim.machine.scheduling.code import Code
     from pyptx_sim.observer import Observer
+    from pyptx_sim.origins import LineFrames, Origins
     from pyptx_sim.program.program import Program
     from pyptx_sim.run_inputs import Checks
 
@@ -63,7 +64,7 @@ def run(
     numerics: str = "fast",
     closest_form: bool = False,
     target: str | None = None,
-    origins: Mapping[int, tuple[Frame, ...]] | None = None,
+    origins: Origins = None,
     trace: str | os.PathLike[str] | None = None,
     trace_blocks: int | None = None,
     keep_arrays: bool = False,
@@ -88,7 +89,8 @@ def run(
       an error by default; with `closest_form` it is executed as the nearest form, without the modifiers that this form
       lacks.
     - `target`: target to simulate instead of the module's `.target`.
-    - `origins`: maps PTX lines to the user's Python frames, for messages.
+    - `origins`: maps PTX lines to the user's source lines, for messages; for linked modules, a mapping per module.
+      Instructions that it lacks have the source lines of the PTX's `.loc`.
     - `keep_arrays`: leaves the arrays unchanged.
     - `trace`: file for a timeline of the run, also written if the run fails. `.json`: Chrome trace events of the first
       8 CTAs of the grid. `.svg`: a drawing of the first CTA. `trace_blocks` changes the number of CTAs; clusters are
@@ -123,7 +125,7 @@ def run(
 
 def run_programs(
     asked: Sequence[tuple[Program, Launch]],
-    origins: Mapping[int, tuple[Frame, ...]] | None = None,
+    origins: Origins | None = None,
     *,
     checks: Checks = "all",
     seed: int = 0,
@@ -141,7 +143,10 @@ def run_programs(
     asked = [each for each in asked if not does_nothing(each[1])]
     if not asked:
         return _result(())
-    launches = tuple(_prepared(*each, origins or {}, rules, exact=exact, seed=seed) for each in asked)
+    launches = tuple(
+        _prepared(program, each, origins_by_module(origins, len(program.modules)), rules, exact=exact, seed=seed)
+        for program, each in asked
+    )
     if trace is not None and len(launches) > 1:
         raise LaunchError("trace= with several launches", help="trace one launch per run")
     runs = _Runs(launches, asked, seed, delay_async, step_limit, trace, trace_blocks, keep_arrays, progress)
@@ -169,7 +174,7 @@ class _Prepared:
     program: Program
     code: Code
     configuration: Configuration
-    origins: Mapping[int, tuple[Frame, ...]]
+    frames: SourceFrames
     rules: Mapping[str, Rule]
     exact: bool
     schedule: Schedule
@@ -177,7 +182,7 @@ class _Prepared:
 
     def machine(self, packed: Arguments, warps: int) -> Machine:
         """Return a `Machine` that simulates the launch with packed arguments and at most `warps` resident warps."""
-        log, memories = FindingLog(self.program.place, self.program.opcode, self.origins, self.rules), packed.memories
+        log, memories = FindingLog(self.program.place, self.program.opcode, self.frames.of, self.rules), packed.memories
         machine = Machine(
             *(self.program, self.code, self.configuration, memories, packed.heap, log),
             checked=bool(self.rules),
@@ -285,7 +290,7 @@ def _forget(machine: Machine, observer: Observer) -> None:
 def _prepared(
     program: Program,
     launch: Launch,
-    origins: Mapping[int, tuple[Frame, ...]],
+    origins: Sequence[LineFrames],
     rules: Mapping[str, Rule],
     *,
     exact: bool,
@@ -293,8 +298,9 @@ def _prepared(
 ) -> _Prepared:
     """Compile a launch for its schedule, and check the configuration."""
     schedule = _schedule(program, rules, seed)
-    code = _compiled(program, origins, checked=bool(rules), exact=exact, schedule=schedule)
-    return _Prepared(launch, program, code, configuration_of(program, launch), origins, rules, exact, schedule, seed)
+    frames = SourceFrames(program, origins)
+    code = _compiled(frames, checked=bool(rules), exact=exact, schedule=schedule)
+    return _Prepared(launch, program, code, configuration_of(program, launch), frames, rules, exact, schedule, seed)
 
 
 def _schedule(program: Program, rules: Mapping[str, Rule], seed: int) -> Schedule:
@@ -308,14 +314,12 @@ def _schedule(program: Program, rules: Mapping[str, Rule], seed: int) -> Schedul
     return "weak" if program.moves_strongly and RaceChecker in observers_of(rules.values()) else "random"
 
 
-def _compiled(
-    program: Program, origins: Mapping[int, tuple[Frame, ...]], *, checked: bool, exact: bool, schedule: Schedule
-) -> Code:
-    """Compile the program; add the user's Python line to an error."""
+def _compiled(frames: SourceFrames, *, checked: bool, exact: bool, schedule: Schedule) -> Code:
+    """Compile the program; add the user's source line to an error."""
     try:
-        return compile_program(program, checked=checked, exact=exact, schedule=schedule)
+        return compile_program(frames.program, checked=checked, exact=exact, schedule=schedule)
     except SimulationError as error:
-        error.point_at(point_at(origins.get(error.line or 0, ())))
+        error.point_at("" if error.pc is None else point_at(frames.of(error.pc)))
         raise
 
 

@@ -4,23 +4,37 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypedDict
 
+from pyptx_ir.isa.modules.counting import counted
 from pyptx_ir.isa.target_rows import TARGETS, unknown_target
 from pyptx_sim import Context
 from pyptx_virtual.device import VirtualDevice
 from pyptx_virtual.errors import ActivationError, AlreadyActive, NotActive, RealGpuPresent
 from pyptx_virtual.gpus import real_gpus
+from pyptx_virtual.imports import when_imported
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
+    from typing import Unpack
 
     from pyptx_ir.isa.target_rows import TargetRow
+    from pyptx_sim.exploration import Schedule
 
-DOORS: Final = {"torch": "pyptx_virtual.torch.attachment"}
+DOORS: Final = {"torch": "pyptx_virtual.torch.attachment", "triton": "pyptx_virtual.triton.attachment"}
 """Doors by name: the module whose function `attach` connects a framework to the device."""
 
+TARGET: Final = "sm_90a"
 MEMORY_BYTES: Final = 16 << 30  # addresses only: a page takes host memory once it is accessed
+
+
+class Checking(TypedDict, total=False):
+    """Options of a device's launches, which are those of `pyptx_sim.Context`."""
+
+    checks: str | Iterable[str]
+    schedules: Sequence[Schedule] | None
+    step_limit: int | None
+    numerics: str
 
 
 @dataclass(slots=True)
@@ -35,35 +49,44 @@ _process: Final = _Process()
 
 
 def activate(
-    target: str = "sm_90a",
+    target: str | None = None,
     *,
-    doors: Sequence[str] = ("torch",),
-    memory_bytes: int = MEMORY_BYTES,
+    doors: Sequence[str] | None = None,
+    memory_bytes: int | None = None,
     shadow_gpu: bool = False,
+    **options: Unpack[Checking],
 ) -> VirtualDevice:
     """Make the virtual GPU of this process, and attach frameworks to it.
 
-    `target` is its architecture, `memory_bytes` the size of its memory, `doors` the frameworks whose CUDA device it
-    becomes (`"torch"`). Activation lasts until the process exits. A second call with the same target and memory
-    attaches further doors and returns the same device; with other options it raises AlreadyActive. On a machine with a
-    GPU, RealGpuPresent is raised unless `shadow_gpu` is true.
+    `target` is its architecture (default: `sm_90a`), `memory_bytes` the size of its memory (default: 16 GiB), `doors`
+    the frameworks whose CUDA device it becomes (`"torch"`, `"triton"`); by default, each of them when the program
+    imports it. `options` are those of `pyptx_sim.Context` for its launches. Activation lasts until the process exits.
+    A second call attaches further doors and returns the same device; with another target or size, it raises
+    AlreadyActive. On a machine with a GPU, RealGpuPresent is raised unless `shadow_gpu` is true.
     """
-    unknown = [door for door in doors if door not in DOORS]
+    unknown = [door for door in doors or () if door not in DOORS]
     if unknown:
         raise ActivationError(f"unknown door {unknown[0]!r}", help=f"use some of {', '.join(DOORS)}")
     device = _process.device
     if device is None:
-        device = _process.device = _new_device(target, memory_bytes, shadow_gpu=shadow_gpu)
-    elif (device.target.name, device.memory_bytes) != (target, memory_bytes):
+        size = MEMORY_BYTES if memory_bytes is None else memory_bytes
+        device = _process.device = _new_device(target or TARGET, size, shadow_gpu=shadow_gpu, **options)
+    elif target not in {None, device.target.name} or memory_bytes not in {None, device.memory_bytes}:
         raise AlreadyActive(
-            f"a virtual {device.target.name} with {device.memory_bytes} bytes is active, got {target} with "
-            f"{memory_bytes} bytes",
+            f"a virtual {device.target.name} with {device.memory_bytes} bytes of memory is active",
             help="activate one device per process",
         )
-    for door in doors:
-        if door not in _process.doors:
-            _process.doors[door] = import_module(DOORS[door]).attach(device)
+    if doors is None:
+        when_imported([door for door in DOORS if door not in _process.doors], attach)
+    for door in doors or ():
+        attach(door)
     return device
+
+
+def attach(door: str) -> None:
+    """Attach a framework to the active device, unless it is attached already."""
+    if door not in _process.doors:
+        _process.doors[door] = import_module(DOORS[door]).attach(active())
 
 
 def active() -> VirtualDevice:
@@ -73,14 +96,14 @@ def active() -> VirtualDevice:
     return _process.device
 
 
-def _new_device(target: str, memory_bytes: int, *, shadow_gpu: bool) -> VirtualDevice:
+def _new_device(target: str, memory_bytes: int, *, shadow_gpu: bool, **options: Unpack[Checking]) -> VirtualDevice:
     row = _target(target)
-    if not shadow_gpu and (count := real_gpus()):
+    count = 0 if shadow_gpu else real_gpus()
+    if count:
         raise RealGpuPresent(
-            f"this machine has {count} GPU{'s' * (count > 1)}",
-            help="pass shadow_gpu=True to hide it from frameworks",
+            f"this machine has {counted(count, 'GPU')}", help="pass shadow_gpu=True to hide it from frameworks"
         )
-    return VirtualDevice(Context(target=target, memory_bytes=memory_bytes), row, memory_bytes)
+    return VirtualDevice(Context(target=target, memory_bytes=memory_bytes, **options), row, memory_bytes)
 
 
 def _target(name: str) -> TargetRow:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pyptx_virtual.streams import Streams
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyptx_ir.isa.target_rows import TargetRow
     from pyptx_sim import Context
+    from pyptx_sim.context import DeviceLaunch
 
 WARP: Final = 32
 
@@ -52,12 +56,17 @@ class VirtualDevice:
     streams: Streams = field(init=False)
     bytes_in_use: MemoryUse = field(default_factory=MemoryUse)
     allocations: MemoryUse = field(default_factory=MemoryUse)
+    host_view: Callable[[Any], Any] = lambda tensor: tensor
+    """Function that returns a tensor on the CPU over the bytes of a tensor; the door for torch sets it."""
+    when_complete: list[Callable[[DeviceLaunch], object]] = field(default_factory=list)
+    """Functions that are called with each launch that is complete, or has ended with an error."""
     _sizes: dict[int, int] = field(default_factory=dict[int, int])
     _freed: deque[int] = field(default_factory=deque[int])
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def __post_init__(self) -> None:
         self.streams = Streams(self.context)
+        self.context.when_complete = self._completed
 
     @property
     def name(self) -> str:
@@ -68,6 +77,13 @@ class VirtualDevice:
     def capability(self) -> tuple[int, int]:
         """Compute capability: major and minor number."""
         return divmod(self.target.number, 10)
+
+    def _completed(self, launch: DeviceLaunch) -> None:
+        """Print what a completed launch has printed, and call the functions of `when_complete`."""
+        if launch.result is not None and launch.result.printed:
+            sys.stdout.write(launch.result.printed)
+        for function in self.when_complete:
+            function(launch)
 
     def allocate(self, nbytes: int) -> int:
         """Return the device address of `nbytes` uninitialized bytes; raise OutOfMemory if they do not fit."""

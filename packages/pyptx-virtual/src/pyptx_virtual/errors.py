@@ -6,6 +6,7 @@ PyptxError
     │   ├── AlreadyActive       a virtual device with other options is active
     │   ├── RealGpuPresent      the machine has a GPU
     │   └── UnsupportedTorch    this build of torch lacks a part that the torch door needs
+    ├── ProgramNotFound         the command line names no Python program
     ├── NotActive               no virtual device is active
     └── UnknownStream           the virtual device has no stream with this handle
 """
@@ -33,6 +34,10 @@ class RealGpuPresent(ActivationError):  # noqa: N818 - reads as a state
 
 class UnsupportedTorch(ActivationError):  # noqa: N818 - reads as a state
     """A part that the torch door needs is not in this build of torch."""
+
+
+class ProgramNotFound(VirtualDeviceError):  # noqa: N818 - reads as a state
+    """The command line names no Python program."""
 
 
 class NotActive(VirtualDeviceError):  # noqa: N818 - reads as a state

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.memory_rows import Memory
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_ir.isa.target_rows import TargetRow
+    from pyptx_ir.plugins.explanation_rows import Explanation
     from pyptx_ir.plugins.rows import Command, Fragments
     from pyptx_ir.plugins.source_rows import SourceFormat
 
@@ -96,6 +97,16 @@ def pyptx_check_rules() -> Sequence[CheckRule]:
     from pyptx_ir.isa.modules.rules import RULES
 
     return RULES
+
+
+@hookimpl
+def pyptx_explanations() -> Sequence[Explanation]:
+    """Return the explanation of an unused entry of a suppressions file."""
+    from pyptx_ir.plugins.explanation_rows import Explanation
+    from pyptx_ir.suppressions import UNUSED, UNUSED_HELP
+
+    summary = "an entry of the suppressions file matches no finding of a run that contains its code"
+    return (Explanation(UNUSED, "--suppressions", "warning", summary, UNUSED_HELP),)
 
 
 @hookimpl

@@ -13,9 +13,10 @@ _IN_PROPERTIES: Final = (*_IN_MESSAGES, (":", "%3A"), (",", "%2C"))
 
 
 def text(report: Report) -> str:
-    """Return a line such as `::error file=a.ptx,line=6,col=2,title=shared-race::…` per problem."""
+    """Return a line such as `::error file=a.ptx,line=6,col=2,title=shared-race::…` per unsuppressed problem."""
+    shown = (problem for problem in report.problems if not problem.suppressed)
     unreadable = (_command("error", {"file": each.input}, each.message) for each in report.unreadable)
-    return "".join((*map(_line, report.problems), *unreadable))
+    return "".join((*map(_line, shown), *unreadable))
 
 
 def _line(problem: Problem) -> str:

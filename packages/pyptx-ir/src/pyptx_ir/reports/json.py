@@ -46,10 +46,14 @@ def _problem(problem: Problem) -> dict[str, object]:
         "notes": list(problem.notes),
         "help": problem.help,
         "count": problem.count,
+        **({"suppressed": problem.suppressed} if problem.suppressed else {}),
     }
 
 
 def _position(position: Position) -> dict[str, object]:
     columns = {"column": position.column, "end_column": position.end_column}
     found = {name: column for name, column in columns.items() if column is not None}
-    return {"file": position.file, "line": position.line, **found, "label": position.label}
+    function = {"function": position.function} if position.function else {}
+    calls = {"calls": position.calls, "callers": position.callers}
+    stack = {name: [_position(each) for each in found] for name, found in calls.items() if found}
+    return {"file": position.file, "line": position.line, **found, "label": position.label, **function, **stack}

@@ -15,8 +15,8 @@ _NOT_IN_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U00
 
 
 def text(report: Report) -> str:
-    """Return a report as a test suite: an input with errors fails; warnings and notes are its output."""
-    failed = {problem.input for problem in report.problems if problem.severity == "error"}
+    """Return a report as a test suite: an input with errors fails; warnings, notes and suppressed errors are output."""
+    failed = {problem.input for problem in report.problems if _fails(problem)}
     unreadable = {each.input: each.message for each in report.unreadable}
     inputs = list(dict.fromkeys((*report.inputs, *(each.input for each in report.problems), *unreadable)))
     counts = f'tests="{len(inputs)}" failures="{len(failed - set(unreadable))}" errors="{len(unreadable)}"'
@@ -29,8 +29,8 @@ def text(report: Report) -> str:
 
 def _case(report: Report, name: str, unreadable: str | None) -> Iterator[str]:
     mine = [problem for problem in report.problems if problem.input == name]
-    errors = [problem for problem in mine if problem.severity == "error"]
-    others = [problem for problem in mine if problem.severity != "error"]
+    errors = [problem for problem in mine if _fails(problem)]
+    others = [problem for problem in mine if not _fails(problem)]
     yield f"<testcase classname={_attribute(report.tool)} name={_attribute(name)}>"
     if unreadable is not None:
         yield f"<error message={_attribute(unreadable)}/>"
@@ -40,6 +40,10 @@ def _case(report: Report, name: str, unreadable: str | None) -> Iterator[str]:
     if others:
         yield f"<system-out>{_texts(others)}</system-out>"
     yield "</testcase>"
+
+
+def _fails(problem: Problem) -> bool:
+    return problem.severity == "error" and not problem.suppressed
 
 
 def _texts(problems: list[Problem]) -> str:

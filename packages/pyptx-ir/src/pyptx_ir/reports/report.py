@@ -17,7 +17,9 @@ SEVERITIES: Final = ("error", "warning", "note")
 class Position:
     """A line of a file, from 1, with columns from 1 in characters; `end_column` is the first one after the problem.
 
-    `label` states what the code at the position did, as `read by lane 3 of warp 0`.
+    `label` states what the code at the position did, as `read by lane 3 of warp 0`. `function` contains the position.
+    `calls` are the positions in functions that it calls, from the position inwards, down to the faulty code; `callers`
+    are those of the calls that lead to it, outwards.
     """
 
     file: str
@@ -25,6 +27,22 @@ class Position:
     column: int | None = None
     end_column: int | None = None
     label: str = ""
+    function: str = ""
+    calls: tuple[Position, ...] = ()
+    callers: tuple[Position, ...] = ()
+
+    @property
+    def stack(self) -> tuple[str, ...]:
+        """A line for each of `calls` and `callers`, as `called from k.cu:12 in kernel`."""
+        return (
+            *(f"calls {each.in_function}" for each in self.calls),
+            *(f"called from {each.in_function}" for each in self.callers),
+        )
+
+    @property
+    def in_function(self) -> str:
+        """`FILE:LINE in FUNCTION`, or `FILE:LINE` if the function is unknown."""
+        return f"{self} in {self.function}" if self.function else str(self)
 
     def __str__(self) -> str:
         """Return `FILE:LINE` or `FILE:LINE:COLUMN`."""
@@ -37,7 +55,7 @@ class Problem:
 
     `positions` starts with the position of the problem; the others are related, such as the second access of a data
     race. It is empty if the problem has no line. `notes` are facts that explain the problem, `help` the change that
-    removes it, `count` how often it occurred.
+    removes it, `count` how often it occurred. `suppressed` is the reason why the problem was accepted, if it was.
     """
 
     input: str
@@ -48,6 +66,7 @@ class Problem:
     notes: tuple[str, ...] = ()
     help: str = ""
     count: int = 1
+    suppressed: str = ""
 
     @property
     def headline(self) -> str:
@@ -56,11 +75,14 @@ class Problem:
 
     @property
     def details(self) -> tuple[str, ...]:
-        """Lines about the labels and related positions, notes, number of occurrences, and help."""
+        """Lines about the labels, related positions and calls, notes, number of occurrences, and help."""
         labels = (f"{each}: {each.label}" for each in self.positions if each.label)
+        stacks = (f"{each} {call}" for each in self.positions for call in each.stack)
         related = (str(each) for each in self.positions[1:] if not each.label)
         often = (f"{self.count} occurrences",) * (self.count > 1)
-        return (*labels, *related, *(f"note: {each}" for each in (*self.notes, *often)), *self._help)
+        accepted = (f"suppressed: {self.suppressed}",) * bool(self.suppressed)
+        notes = (*self.notes, *often, *accepted)
+        return (*labels, *related, *stacks, *(f"note: {each}" for each in notes), *self._help)
 
     @property
     def _help(self) -> tuple[str, ...]:
@@ -96,9 +118,9 @@ class Report:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Number of problems per severity: of errors, warnings and notes."""
-        found = Counter(problem.severity for problem in self.problems)
-        return {severity: found[severity] for severity in SEVERITIES}
+        """Number of problems per severity, of errors, warnings and notes, and the number of suppressed problems."""
+        found = Counter("suppressed" if problem.suppressed else problem.severity for problem in self.problems)
+        return {kind: found[kind] for kind in (*SEVERITIES, "suppressed")}
 
 
 def united(reports: Sequence[Report], rules: Mapping[str, str] | None = None) -> Report:

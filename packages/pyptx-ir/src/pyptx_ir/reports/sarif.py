@@ -64,8 +64,14 @@ def _result(problem: Problem, rules: list[str]) -> dict[str, object]:
         "occurrenceCount": problem.count,
         "locations": [_artifact(problem.input) if first is None else _location(first)],
     }
+    if problem.suppressed:
+        reason = {"kind": "external", "status": "accepted", "justification": problem.suppressed}
+        result["suppressions"] = [reason]
     if related:
         result["relatedLocations"] = [_location(each) for each in related if each is not None]
+    if first is not None and first.stack:
+        innermost_first = (*reversed(first.calls), first, *first.callers)
+        result["stacks"] = [{"frames": [{"location": _location(each)} for each in innermost_first]}]
     return result
 
 
@@ -76,4 +82,5 @@ def _location(position: Position) -> dict[str, object]:
         "region": {name: value for name, value in region.items() if value is not None},
     }
     message = {"message": {"text": position.label}} if position.label else {}
-    return {"physicalLocation": physical, **message}
+    function = {"logicalLocations": [{"name": position.function, "kind": "function"}]} if position.function else {}
+    return {"physicalLocation": physical, **function, **message}

@@ -133,6 +133,7 @@ RULES: Final = explained(
     Rule(
         name="lane-race",
         summary="data race between lanes of one warp",
+        part_of=frozenset({"shared-race", "global-race"}),
         help="put bar.warp.sync (__syncwarp) between the two accesses: warps do not run in lockstep",
         checker=RaceChecker,
     ),

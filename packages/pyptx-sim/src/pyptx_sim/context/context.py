@@ -12,19 +12,21 @@ from pyptx_sim.context.modules import LoadedModule
 from pyptx_sim.context.operations import DeviceLaunch, HostOperation, LaunchOperation
 from pyptx_sim.context.streams import Event, Queue
 from pyptx_sim.device_memory import DeviceMemory
+from pyptx_sim.exploration import Exploration, Schedule
 from pyptx_sim.launch import Launch
 from pyptx_sim.machine.geometry import extent_of
 from pyptx_sim.run_inputs import parsed_modules
 from pyptx_sim.simulator import run_programs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
-    from pyptx_ir.plugins.rows import Frame
     from pyptx_ir.terminal.progress import ProgressCallback
     from pyptx_sim.context.operations import StreamOperation
     from pyptx_sim.context.streams import Stream
     from pyptx_sim.launch import LaunchFields
+    from pyptx_sim.origins import Origins
+    from pyptx_sim.result import Result
     from pyptx_sim.run_inputs import Checks
 
 _MEMORY_BYTES: Final = 16 << 30
@@ -34,7 +36,6 @@ class ContextOptions(TypedDict, total=False):
     """Keywords of `pyptx_sim.run` that a context passes to each run."""
 
     checks: Checks
-    delay_async: bool
     step_limit: int | None
     numerics: str
     progress: ProgressCallback | None
@@ -60,14 +61,17 @@ class Context:
         *,
         memory_bytes: int = _MEMORY_BYTES,
         seed: int = 0,
+        schedules: Sequence[Schedule] | None = None,
         **options: Unpack[ContextOptions],
     ) -> None:
         """Create a device that simulates `target` (`sm_90a`), by default each module's `.target`.
 
-        `memory_bytes` is the size of device memory. `seed` determines the order of launches and their schedules.
-        `options` are those of `pyptx_sim.run`: `checks`, `delay_async`, `step_limit`, `numerics`, `progress`.
+        `memory_bytes` is the size of device memory. `seed` determines the order of launches. Each launch runs
+        under all of `schedules`, by default one with this seed; the first schedule's writes are kept.
+        `options` are those of `pyptx_sim.run`: `checks`, `step_limit`, `numerics`, `progress`.
         """
         self.target, self.seed, self.options = target, seed, options
+        self.schedules = tuple(schedules or (Schedule(seed),))
         self.memory = DeviceMemory(memory_bytes)
         self.launches: list[DeviceLaunch] = []
         self.when_complete: Callable[[DeviceLaunch], None] | None = None
@@ -97,7 +101,7 @@ class Context:
         launch: Launch | None = None,
         *,
         stream: Stream | None = None,
-        origins: Mapping[int, tuple[Frame, ...]] | None = None,
+        origins: Origins | None = None,
         **fields: Unpack[LaunchFields],
     ) -> DeviceLaunch:
         """Launch a kernel of a module, which is loaded if necessary; return the launch's record.
@@ -116,7 +120,8 @@ class Context:
 
             def make(number: int, after: tuple[StreamOperation, ...]) -> LaunchOperation:
                 name, numbers = program.entry.name, tuple(each.number for each in after)
-                record = DeviceLaunch(number, name, on.number, numbers, extent_of(asked.grid, "grid", least=0))
+                grid = extent_of(asked.grid, "grid", least=0)
+                record = DeviceLaunch(number, name, on.number, numbers, grid, loaded.modules)
                 return LaunchOperation(
                     number, on.number, after, name, program=program, launch=asked, record=record, origins=origins
                 )
@@ -164,8 +169,7 @@ class Context:
             work.record.within = last.number
         self.launches += [work.record for work in launches]
         try:
-            programs = [(work.program, work.launch) for work in launches]
-            last.result = run_programs(programs, launches[-1].origins, seed=self.seed, **self.options)
+            last.result = self._run(launches)
         except BaseException as error:
             last.error = error
             raise
@@ -174,3 +178,22 @@ class Context:
             if self.when_complete is not None:
                 for work in launches:
                     self.when_complete(work.record)
+
+    def _run(self, launches: Sequence[LaunchOperation]) -> Result:
+        """Run launches under each schedule, under the first one last; return its result with all findings."""
+        programs, origins = [(work.program, work.launch) for work in launches], launches[-1].origins
+        first, *others = self.schedules
+        results = {
+            each: run_programs(
+                programs,
+                origins,
+                seed=each.seed,
+                delay_async=each.delay_async,
+                keep_arrays=each is not first,
+                **self.options,
+            )
+            for each in (*others, first)
+        }
+        if not others:
+            return results[first]
+        return replace(results[first], findings=Exploration({each: results[each] for each in self.schedules}).all_findings)

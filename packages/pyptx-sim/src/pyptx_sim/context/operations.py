@@ -6,11 +6,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
-    from pyptx_ir.plugins.rows import Frame
+    from pyptx_ir.syntax.nodes import Module
     from pyptx_sim.findings import Finding
     from pyptx_sim.launch import Launch
+    from pyptx_sim.origins import Origins
     from pyptx_sim.program.program import Program
     from pyptx_sim.result import Result
 
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 class DeviceLaunch:
     """One launch of a `Context`, in order of the calls: `number` counts from 0, `stream` is the stream's number.
 
-    `after` are the numbers of the launches and host operations that streams, events and graphs order directly before
+    `modules` are the linked
+    modules of the kernel. `after` are the numbers of the launches and host operations that streams, events and graphs order directly before
     it. `result` is None until the launch is complete. `error` is the exception that ended it. `seconds` is the time
     that the simulation took. If a dependent launch was simulated together with this one, its record has the result of
     both, and `within` is its number.
@@ -30,6 +32,7 @@ class DeviceLaunch:
     stream: int
     after: tuple[int, ...]
     grid: tuple[int, ...]
+    modules: tuple[Module, ...] = field(default=(), repr=False)
     result: Result | None = None
     error: BaseException | None = None
     seconds: float = 0.0
@@ -77,12 +80,12 @@ class LaunchOperation(StreamOperation):
     program: Program = field(kw_only=True)
     launch: Launch = field(kw_only=True)
     record: DeviceLaunch = field(kw_only=True)
-    origins: Mapping[int, tuple[Frame, ...]] | None = None
+    origins: Origins | None = None
 
     def again(self, number: int, stream: int, after: tuple[StreamOperation, ...]) -> StreamOperation:
         """Return the same launch, to be done once more, in another place of the order, with a record of its own."""
         numbers = tuple(each.number for each in after)
-        record = DeviceLaunch(number, self.record.kernel, stream, numbers, self.record.grid)
+        record = DeviceLaunch(number, self.record.kernel, stream, numbers, self.record.grid, self.record.modules)
         return replace(self, number=number, stream=stream, after=after, done=False, record=record)
 
     def overlaps(self, other: StreamOperation) -> bool:

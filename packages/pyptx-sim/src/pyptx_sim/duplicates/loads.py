@@ -75,8 +75,8 @@ class Uses(FindingLog):
 
     @classmethod
     def like(cls, log: FindingLog) -> Uses:
-        """Return an empty finding log with the source locations, Python frames and rules of `log`."""
-        made = cls(log.place_of, log.opcode_of, log.origins, log.rules)
+        """Return an empty finding log with the source locations, source lines and rules of `log`."""
+        made = cls(log.place_of, log.opcode_of, log.origin_of, log.rules)
         made.used = False
         return made
 

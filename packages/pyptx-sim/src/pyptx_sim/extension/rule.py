@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Iterable
     from pathlib import Path
 
     from pyptx_sim.observer import ObserverFactory
@@ -25,6 +25,9 @@ class FindingDetails(TypedDict, total=False):
 
     Reports with equal rule and `cause` are merged into one finding, and their counts add up. The default cause is the
     pair of instructions.
+
+    `follow_ups` are pairs of a pc and a rule: later violations of the rule by that instruction are consequences of this
+    one, and are left out.
     """
 
     label: str | None
@@ -33,6 +36,7 @@ class FindingDetails(TypedDict, total=False):
     help: str | None
     count: int
     cause: Hashable
+    follow_ups: Iterable[tuple[int, str]]
     severity: Severity | None
 
 
@@ -45,6 +49,8 @@ class Rule:
     practice. `page` is a Markdown file for `pyptx explain`: why it is a fault, an example with its output, and the
     example without the fault.
 
+    `part_of`: rules of wider faults. If two instructions violate one of them and this rule, that is one finding.
+
     `checker(view)` creates the checker that reports the rule; rules with the same checker share one instance.
     `RaceChecker` is the built-in checker of races and asynchronous operations, which reports the rules named by spaces,
     proxies and layouts. Without `checker`, the instruction semantics and the machine report the rule.
@@ -52,6 +58,7 @@ class Rule:
 
     name: str
     summary: str
+    part_of: frozenset[str] = frozenset()
     page: Path | None = None
     help: str | None = None
     severity: Severity = "error"

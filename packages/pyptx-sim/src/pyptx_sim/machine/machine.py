@@ -147,7 +147,7 @@ class Machine:
         return memory.describe_offset(offset)
 
     def where(self, pc: int) -> str:
-        """Return the PTX line of an instruction for an error, with the user's Python line if there is one."""
+        """Return the PTX line of an instruction for an error, with the user's source line if there is one."""
         user = point_at(self.log.origin_of(pc))
         return self.program.where(pc) + (f"\n{user}" if user else "")
 

@@ -51,6 +51,7 @@ def shadow_dtype(width: int) -> DType:
 
 
 NOT_WRITTEN: Final = "write the memory first: shared memory, local memory and new outputs have undefined contents"
+_OF_ADDRESSES: Final = ("out-of-bounds", "misaligned")  # consequences of an undefined address
 _UNINITIALIZED: Final = "use of uninitialized register"
 
 
@@ -158,7 +159,10 @@ class UndefinedRegisters(dict[int, Undefined]):
         if origin is None:
             text, cause = f"{_UNINITIALIZED} {name}", (slot, None)
             label, rule = f"used by {thread}", "uninitialized-register"
-            wave.report(rule, text, wave.pc, label=label, help=_help(name), count=count, cause=cause)
+            follow_ups = [(wave.pc, each) for each in _OF_ADDRESSES]
+            wave.report(
+                *(rule, text, wave.pc), label=label, help=_help(name), count=count, cause=cause, follow_ups=follow_ups
+            )
             return
         wave.report(
             origin.rule,
@@ -171,6 +175,7 @@ class UndefinedRegisters(dict[int, Undefined]):
             help=origin.help,
             count=count,
             cause=(origin.pc, origin.rule),
+            follow_ups=[(wave.pc, each) for each in _OF_ADDRESSES],
         )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from pyptx_ir.debug_info import instruction_frames
 from pyptx_ir.isa.binding import bound, nearest
 from pyptx_ir.syntax import Source, emit, positions, spell
 from pyptx_ir.syntax.nodes import Instruction
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from pyptx_ir.isa.binding import Bound
+    from pyptx_ir.plugins.rows import Frame
     from pyptx_ir.syntax.nodes import Module
     from pyptx_ir.syntax.operands import Operand
     from pyptx_sim.extension import InstructionSemantics
@@ -232,6 +234,11 @@ class Program:
             found += [SourceLocation(source.line_column(span.start)[0], which) for span in spans]
         return found
 
+    @cached_property
+    def _frames(self) -> list[tuple[Frame, ...]]:
+        # Only messages use this property, so a run without findings does not read the `.loc` of its modules.
+        return [frames for module in self.modules for frames in instruction_frames(module)]
+
     def label_block(self, key: int) -> int:
         """Return the index of the basic block that follows the label with number `key`."""
         return self.block_of[self.labels[key]]
@@ -252,6 +259,11 @@ class Program:
         """Return the PTX line and the module of an instruction; None if it is not in the source."""
         ordinal = self.sites[pc].ordinal if 0 <= pc < len(self.sites) else -1
         return self._places[ordinal] if ordinal >= 0 else None
+
+    def frames(self, pc: int) -> tuple[Frame, ...]:
+        """Return the source lines of an instruction from the module's `.loc`, innermost first; empty without one."""
+        ordinal = self.sites[pc].ordinal if 0 <= pc < len(self.sites) else -1
+        return self._frames[ordinal] if ordinal >= 0 else ()
 
     def opcode(self, pc: int) -> str:
         """Return the opcode of an instruction, with its modifiers; empty for a pc outside the program."""

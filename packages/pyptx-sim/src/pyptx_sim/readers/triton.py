@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 import numpy as np
@@ -122,7 +123,9 @@ def _given(compiled: CompiledKernel, args: Sequence[object], wanted: int) -> lis
     return next((each for each in given if len(each) == wanted), given[0])
 
 
+@lru_cache(maxsize=256)
 def _parameters(ptx: str, name: str) -> int:
+    """Return the number of parameters of an entry; cached, since a kernel may be launched many times."""
     entries = (each for each in parse(ptx).body if isinstance(each, Function) and each.name == name)
     return len(next(entries).parameters or ())
 
@@ -197,7 +200,7 @@ def _tensor(name: str, value: object) -> tuple[Array | DeviceArray, tuple[int, .
         described.base,
         shape,
         strides,
-        described.padding == "nan",
+        getattr(described, "padding", "zero") == "nan",  # since Triton 3.5
         bool(getattr(described, "round_f32_to_tf32", False)),
     )
 

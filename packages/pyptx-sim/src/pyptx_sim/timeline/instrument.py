@@ -105,7 +105,7 @@ class WatchedLog(FindingLog):
     @classmethod
     def of(cls, log: FindingLog, recorder: Recorder) -> WatchedLog:
         """Return an empty finding log with the program and rules of `log`; the new log notifies `recorder`."""
-        made = cls(log.place_of, log.opcode_of, log.origins, log.rules)
+        made = cls(log.place_of, log.opcode_of, log.origin_of, log.rules)
         made.recorder = recorder
         return made
 

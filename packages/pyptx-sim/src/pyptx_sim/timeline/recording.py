@@ -57,7 +57,7 @@ class Recording:
             raise LaunchError(f"trace_blocks must be positive, got {ctas}", help="pass the number of CTAs to record")
         self._write = form.write
         self.drawing: Markup | None = None
-        self._places = SourceLines(machine.program, machine.log.origins)
+        self._places = SourceLines(machine.program, machine.log.origin_of)
         self._recorder = self._attached(machine, form.ctas if ctas is None else ctas)
 
     def _attached(self, machine: Machine, ctas: int) -> Recorder:

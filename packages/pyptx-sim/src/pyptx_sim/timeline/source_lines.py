@@ -1,4 +1,4 @@
-"""Names of instructions in a timeline: the Python line, or the preceding label."""
+"""Names of instructions in a timeline: the source line, or the preceding label."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from functools import cached_property
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from pyptx_ir.debug_info import user_frame
+from pyptx_ir.reports import Position
 from pyptx_ir.syntax import positions
 from pyptx_ir.syntax.nodes import Function, Instruction, Label
 from pyptx_sim.extension import step_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable
 
     from pyptx_ir.plugins.rows import Frame
     from pyptx_sim.program.program import Program
@@ -23,10 +25,10 @@ _WHERE = ("shared", "global", "sync")
 class SourceLines:
     """Source locations and names of a program's instructions, by pc."""
 
-    def __init__(self, program: Program, origins: Mapping[int, tuple[Frame, ...]]) -> None:
-        """Locate the instructions of `program`; `origins` maps PTX lines to Python frames."""
+    def __init__(self, program: Program, frames: Callable[[int], tuple[Frame, ...]]) -> None:
+        """Locate the instructions of `program`; `frames` maps a pc to the user's source lines, innermost first."""
         self._program = program
-        self._origins = origins
+        self.frames = frames
 
     @cached_property
     def _labels(self) -> list[str]:
@@ -40,22 +42,21 @@ class SourceLines:
                 found.append(label)
         return found
 
-    def frames(self, pc: int) -> tuple[Frame, ...]:
-        """Return the Python frames that emitted an instruction, innermost first."""
-        return self._origins.get(self._program.line(pc) or 0, ())
-
     def label(self, pc: int) -> str:
         """Return the label before an instruction, or its function's name."""
         site = self._program.sites[pc]
         return self._labels[site.ordinal] if site.ordinal >= 0 else site.function
 
     def title(self, pc: int) -> str:
-        """Return `file.py:12` for an instruction that Python emitted, else the label before it."""
+        """Return `file.py:12`, the user's source line of an instruction; without one, the label before it."""
         frames = self.frames(pc)
-        return f"{PurePath(frames[0].file).name}:{frames[0].line}" if frames else self.label(pc)
+        if not frames:
+            return self.label(pc)
+        user = user_frame(frames)
+        return f"{PurePath(user.file).name}:{user.line}"
 
     def source(self, pc: int) -> dict[str, object]:
-        """Return the location of an instruction: its text, its PTX line, its label, its Python lines."""
+        """Return the location of an instruction: its text, its PTX line, its label, its source lines."""
         described: dict[str, object] = {
             "ptx": self._program.spell(pc),
             "ptx line": self._program.line(pc),
@@ -63,7 +64,9 @@ class SourceLines:
         }
         frames = self.frames(pc)
         if frames:
-            described["python"] = [f"{frame.file}:{frame.line} in {frame.function}" for frame in frames]
+            described["source"] = [
+                Position(frame.file, frame.line, function=frame.function).in_function for frame in frames
+            ]
         return described
 
     def opcode(self, pc: int) -> tuple[str, ...]:

@@ -44,6 +44,7 @@ def attach(device: VirtualDevice) -> TorchDoor:
     door.operators.register()
     door.pinning.register()
     door.bindings.install()
+    device.host_view = storages.view_on_host
     install_storages(storages)
     _check()
     return door

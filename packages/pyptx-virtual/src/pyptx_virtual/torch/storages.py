@@ -95,6 +95,10 @@ class Storages:
             twins = self._new_twins(self._twins, address, self._memory.bytes(address, storage.nbytes()))
         return _host_bits(tensor, _view_of(twins, tensor, tensor.dtype))
 
+    def view_on_host(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Return a CPU tensor over the elements of a CUDA tensor, and any other tensor unchanged."""
+        return self.host(tensor.detach()) if tensor.is_cuda else tensor
+
     def mark_written(self, tensor: torch.Tensor) -> None:
         """Record that all elements of a CUDA tensor are initialized."""
         storage = tensor.untyped_storage()

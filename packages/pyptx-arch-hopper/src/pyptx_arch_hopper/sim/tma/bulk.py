@@ -153,9 +153,12 @@ class Narrowing(Transfer):
 
 @dataclass(slots=True, kw_only=True)
 class IssuedCopy(AsyncIssue):
-    """One bulk copy by one thread, with a complete-tx of `size` bytes on each of `barriers`."""
+    """One bulk copy by one thread, with a complete-tx of `size` bytes on each of `barriers`.
 
-    transfer: Transfer
+    `transfer` is None for a copy that moves nothing, because its addresses are invalid.
+    """
+
+    transfer: Transfer | None
     barriers: tuple[int, ...]
     size: int
 
@@ -165,7 +168,8 @@ class IssuedCopy(AsyncIssue):
 
     def read(self) -> None:
         """Read the source of the copy, unless it has been read."""
-        self.transfer.read()
+        if self.transfer is not None:
+            self.transfer.read()
 
     def keep(self, which: Mask | slice) -> None:
         """Keep this one copy if `which`, an index into an array of length 1, selects index 0; else drop the copy."""
@@ -173,6 +177,7 @@ class IssuedCopy(AsyncIssue):
 
     def move(self) -> None:
         """Write the targets, then perform complete-tx on the mbarriers."""
-        self.transfer.write()
+        if self.transfer is not None:
+            self.transfer.write()
         for barrier in self.barriers:
             self.count_bytes(barrier, self.size)

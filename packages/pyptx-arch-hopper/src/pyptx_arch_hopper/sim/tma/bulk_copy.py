@@ -9,7 +9,7 @@ import numpy as np
 from pyptx_arch_hopper.sim.tma import tensor_copy
 from pyptx_arch_hopper.sim.tma.bulk import Elements, Transfer
 from pyptx_arch_hopper.sim.tma.groups import BULK
-from pyptx_arch_hopper.sim.tma.issue import aims, issue, mask_of, prepare
+from pyptx_arch_hopper.sim.tma.issue import aims, completed_only, issue, mask_of, prepare
 from pyptx_sim.errors import MissingSemantics
 from pyptx_sim.extension import MBARRIER_BYTES, InstructionSemantics
 from pyptx_sim.types import SIXTEEN, dtype_of
@@ -109,7 +109,9 @@ class _Contiguous:
         ]
         if self._barrier is not None:
             spots.append(turn.offsets(self._barrier, MBARRIER_BYTES, "atomic"))
-        sound = turn.narrowed(np.logical_and.reduce([spot >= 0 for spot in spots]))
+        valid = np.logical_and.reduce([spot >= 0 for spot in spots])
+        self._complete_others(turn.narrowed(~valid & (spots[-1] >= 0)), spots, extent)
+        sound = turn.narrowed(valid)
         if sound is None:
             return
         at = sound.places
@@ -122,6 +124,22 @@ class _Contiguous:
             known = None if kept is None else _passing(int(kept[number]), extent.size)
             copies.append(self._thread(one, places, mask, extent, known))
         issue(turn, copies)
+
+    def _complete_others(self, turn: ExecutionContext | None, spots: list[IntArray], extent: _Extent) -> None:
+        """Perform complete-tx for threads with an invalid source or destination, and a valid mbarrier."""
+        if turn is None or self._barrier is None:
+            return
+        at = turn.places
+        masks = None if self._mask is None else turn.read(self._mask)[at]
+        for number, one in enumerate(turn.by_thread()):
+            into, _, barrier = (int(spot[at][number]) for spot in spots)
+            shifts = aims(one, barrier, None if masks is None else int(masks[number]))
+            start, unit = into // self._dtype.itemsize, self._dtype.itemsize
+            index = np.arange(start, start + extent.size // unit)
+            arena = one.memory(self._spaces[0]).arena
+            target = Elements(self._spaces[0], arena, self._dtype, index, together=len(index)) if into >= 0 else None
+            barriers = tuple(barrier + shift for shift in shifts)
+            issue(one, [completed_only(one, extent.kept, barriers, target)])
 
     def _sources(self, turn: ExecutionContext, extent: _Extent) -> IntArray:
         """Return the start of each thread's source; the ignored bytes at the source's ends may be out of bounds."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from pyptx_arch_hopper.sim.tma.bulk import IssuedCopy, Narrowing
+from pyptx_arch_hopper.sim.tma.bulk import IssuedCopy, Narrowing, Transfer
 from pyptx_arch_hopper.sim.tma.groups import BULK
 from pyptx_arch_hopper.sim.tma.touches import touches
 from pyptx_ir.isa.modules.counting import counted
@@ -15,7 +15,7 @@ from pyptx_sim.extension import ASYNC
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pyptx_arch_hopper.sim.tma.bulk import Elements, Transfer
+    from pyptx_arch_hopper.sim.tma.bulk import Elements
     from pyptx_sim.extension import AsyncAccess, ExecutionContext, Operands, Origin, Reader
 
 _PAIR = 2  # number of CTAs in a CTA pair, whose ranks in the cluster differ only in the last bit
@@ -77,6 +77,33 @@ def prepare(
         size=size,
     )
     return copy, touches(copy, map_at) if turn.observed else ()
+
+
+def completed_only(
+    turn: ExecutionContext, size: int, barriers: tuple[int, ...], target: Elements | None = None
+) -> Issued:
+    """Return a thread's copy with an invalid address: it counts its bytes at the mbarriers, and moves none.
+
+    The elements of a valid `target` become zero. So a checked run continues after the finding: threads do not wait
+    for an mbarrier forever, and do not read undefined values.
+    """
+    warps, lanes = turn.threads
+    transfer = None
+    if target is not None:
+        zeros = np.zeros(target.index.shape, target.dtype)
+        transfer = Transfer(source=target, targets=(target,), fill=zeros, fills=True, values=zeros)
+    copy = IssuedCopy(
+        wave=turn.wave,
+        pc=turn.pc,
+        warps=warps,
+        lanes=lanes,
+        group=None,
+        numbers=np.zeros(1, np.int64),
+        transfer=transfer,
+        barriers=barriers,
+        size=size,
+    )
+    return copy, ()
 
 
 def _name(turn: ExecutionContext) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from pyptx_arch_hopper.sim.tma.boxes import Descriptor, decode, dtype_of_unit
 from pyptx_arch_hopper.sim.tma.bulk import Elements, Narrowing, Transfer
-from pyptx_arch_hopper.sim.tma.issue import aims, issue, mask_of, prepare, signalled
+from pyptx_arch_hopper.sim.tma.issue import aims, completed_only, issue, mask_of, prepare, signalled
 from pyptx_arch_hopper.sim.tma.map_fields import SIZE
 from pyptx_arch_hopper.sim.tma.maps import ALIGNMENT
 from pyptx_arch_hopper.sim.tma.modes import MODES, walked
@@ -166,11 +166,9 @@ class _Boxes:
         thread = thread._replace(corner=described.corner(thread.corner))
         unit = described.itemsize if self._operation or narrows else described.unit(thread.corner)
         tensor, inside = _tensor(turn, described, thread, unit)
-        if tensor is None:
-            return None
         box = _box(turn, described, thread.shared, unit)
-        if box is None:
-            return None
+        if tensor is None or box is None:
+            return None if thread.barrier is None else self._completed(turn, thread, described, box)
         known = None if inside is None or inside.all() else inside
         fill = described.fill(unit)
         if thread.barrier is None:
@@ -193,6 +191,16 @@ class _Boxes:
         several = self._paired and thread.mask is not None
         barriers = signalled(turn, thread.shared, thread.barrier, shifts, paired=several)
         return prepare(turn, transfer, described.bytes, barriers=barriers, map_at=thread.map_at, paired=self._paired)
+
+    def _completed(
+        self, turn: ExecutionContext, thread: _Thread, described: Descriptor, box: Elements | None
+    ) -> Issued:
+        """Return a thread's copy with invalid addresses, which only completes, and clears a valid box."""
+        assert thread.barrier is not None  # noqa: S101 - the caller's condition
+        shifts = aims(turn, thread.shared, thread.mask)
+        several = self._paired and thread.mask is not None
+        barriers = signalled(turn, thread.shared, thread.barrier, shifts, paired=several)
+        return completed_only(turn, described.bytes, barriers, box)
 
     def _descriptor(self, turn: ExecutionContext, thread: _Thread) -> Descriptor | None:
         """Return the thread's tensor map; None if the map does not match the instruction."""

@@ -27,6 +27,8 @@ def touches(copy: IssuedCopy, map_at: int | None = None) -> Sequence[AsyncAccess
     first mbarrier's complete-tx.
     """
     transfer = copy.transfer
+    if transfer is None:
+        return ()
     first = copy.barriers[0] if copy.barriers else None
     told = copy.barriers or (None,) * len(transfer.targets)
     found = [_touch(transfer.source, transfer.known, first, writes=False, atomic=False)]

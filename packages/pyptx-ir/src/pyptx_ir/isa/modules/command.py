@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ from pyptx_ir.reports import FORMATS, Report, Unreadable, render, united
 from pyptx_ir.reports.json import as_line
 from pyptx_ir.sources.reader import ARCH, INPUTS, expanded, read_sources
 from pyptx_ir.sources.sizes import run_with_sizes, with_sizes
+from pyptx_ir.suppressions import add_suppressions, load_suppressions, remarks, unused_problems
 from pyptx_ir.syntax.parser import parse_recovering
 from pyptx_ir.syntax.source import Source
 from pyptx_ir.terminal import write
@@ -30,7 +32,9 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Generator, Iterator, Sequence
 
+    from pyptx_ir.reports import Problem
     from pyptx_ir.sources.sizes import Sizes
+    from pyptx_ir.suppressions import Suppressions
 
 
 def check(argv: Sequence[str]) -> int:
@@ -46,7 +50,7 @@ def _checked(options: argparse.Namespace, sizes: Sizes) -> int:
         raise PyptxError("--portability prints a table: --format is text, json or ndjson")
     if options.portability:
         return _portability([text for name in options.files for text in _read(name, options.arch)], options.format)
-    return _Diagnostics(options.files, options.format).printed(options)
+    return _Diagnostics(options, load_suppressions(options)).printed()
 
 
 def check_parser() -> CommandParser:
@@ -61,6 +65,7 @@ def check_parser() -> CommandParser:
     parser.add_argument(
         "-j", "--jobs", type=jobs, default=1, metavar="N", help="check N files in parallel (0: one per processor)"
     )
+    add_suppressions(parser)
     parser.add_argument("--portability", action="store_true", help="list for each target whether the module is valid")
     return parser
 
@@ -83,16 +88,20 @@ def _reports(options: argparse.Namespace) -> Generator[Iterator[FileReport]]:
 class _Diagnostics:
     """Reports of the checked modules, printed one by one in formats with a line per error, else at the end."""
 
-    def __init__(self, files: Sequence[str], style: str) -> None:
-        self._files, self._style = files, style
+    def __init__(self, options: argparse.Namespace, accepted: Suppressions | None) -> None:
+        self._options, self._accepted = options, accepted
+        self._files: Sequence[str] = options.files
+        self._style: str = options.format
         self._found: list[FileReport] = []
+        self._unused: Sequence[Problem] = ()
 
-    def printed(self, options: argparse.Namespace) -> int:
+    def printed(self) -> int:
         """Check the files and print the reports, after an interrupt those so far; return the exit status."""
         try:
-            with show_progress("checking", "file") as shown, _reports(options) as reports:
+            with show_progress("checking", "file") as shown, _reports(self._options) as reports:
                 shown(0, len(self._files))
-                for report in reports:
+                for each in reports:
+                    report = each if self._accepted is None else each.reviewed(self._accepted)
                     self._found.append(report)
                     with shown.hidden():
                         self._print(report)
@@ -100,9 +109,11 @@ class _Diagnostics:
         except KeyboardInterrupt:
             self._finish(interrupted=True)
             raise KeyboardInterrupt(f"interrupted after {self._extent()}") from None
+        self._unused = unused_problems(self._accepted, self._options)
         self._finish(interrupted=False)
         unreadable = any(each.unreadable for each in self._found)
-        return USAGE_ERROR if unreadable else ERRORS if any(each.errors for each in self._found) else SUCCESS
+        errors = [*(each.errors for each in self._found), *(each.severity == "error" for each in self._unused)]
+        return USAGE_ERROR if unreadable else ERRORS if any(errors) else SUCCESS
 
     def _print(self, report: FileReport) -> None:
         if report.unreadable:
@@ -119,11 +130,15 @@ class _Diagnostics:
         if self._style in FORMATS:
             reports = [each.report for each in self._found]
             missing = self._unchecked() if interrupted else ()
-            sys.stdout.write(render(united([*reports, *missing], explained()), self._style))
+            united_report = united([*reports, *missing], explained())
+            problems = (*united_report.problems, *self._unused)
+            sys.stdout.write(render(replace(united_report, problems=problems), self._style))
         elif self._style == "text" and modules:
             what = "file" if len(self._found) <= len(self._files) else "module"  # counted if a file has several modules
             errors, warnings = (sum(getattr(each, kind) for each in modules) for kind in ("errors", "warnings"))
             _say(f"{counted(len(modules), what)}, {counted(errors, 'error')}, {counted(warnings, 'warning')}")
+        if self._style == "text":
+            write(remarks(self._accepted, sum(len(each.suppressed) for each in self._found), self._unused))
 
     def _unchecked(self) -> Iterator[Report]:
         """Yield a report for each file without a report."""

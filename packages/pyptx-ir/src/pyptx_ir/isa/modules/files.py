@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pyptx_ir.command_line import text_of
 from pyptx_ir.errors import PyptxError
 from pyptx_ir.isa.modules.check import check_text
+from pyptx_ir.isa.modules.codes import codes
 from pyptx_ir.isa.modules.diagnostic import Diagnostic, shown
 from pyptx_ir.plugins.targets import find_target
 from pyptx_ir.processes import completed
 from pyptx_ir.reports import Report, Unreadable
 from pyptx_ir.sources.errors import UnknownSizeError
 from pyptx_ir.sources.reader import read_sources
+from pyptx_ir.suppressions import Run
 from pyptx_ir.syntax.source import Source
 
 if TYPE_CHECKING:
@@ -24,18 +27,26 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
     from os import PathLike
 
+    from pyptx_ir.reports import Problem
+    from pyptx_ir.suppressions import Suppressions
+
+_FILE: Final = re.compile(r'\.file[ \t]+\d+[ \t]+"([^"\n]*)"')
+
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
     """Diagnostics of one module; `shown` is each diagnostic as `pyptx check` prints it.
 
-    `unreadable` is the error if the file could not be read, else empty.
+    `unreadable` is the error if the file could not be read, else empty. `sources` are the source files that the module
+    declares (`.file`), `suppressed` the accepted problems, which are not among the diagnostics.
     """
 
     file: str
     diagnostics: tuple[Diagnostic, ...] = ()
     shown: tuple[str, ...] = ()
     unreadable: str = ""
+    sources: tuple[str, ...] = ()
+    suppressed: tuple[Problem, ...] = ()
 
     @property
     def errors(self) -> int:
@@ -51,8 +62,23 @@ class FileReport:
     def report(self) -> Report:
         """The report that `pyptx check --format` prints of the module."""
         unreadable = (Unreadable(self.file, self.unreadable),) if self.unreadable else ()
-        problems = tuple(one.problem(self.file) for one in self.diagnostics)
-        return Report("pyptx check", (self.file,), problems, unreadable)
+        return Report("pyptx check", (self.file,), (*self._problems, *self.suppressed), unreadable)
+
+    @property
+    def _problems(self) -> tuple[Problem, ...]:
+        return tuple(one.problem(self.file) for one in self.diagnostics)
+
+    def reviewed(self, suppressions: Suppressions) -> FileReport:
+        """Return the report without suppressed diagnostics; record the used entries in `suppressions`."""
+        run = None if self.unreadable else Run("", (self.file.partition("#")[0], *self.sources), frozenset(codes()))
+        problems = suppressions.apply(self._problems, run)
+        kept = [at for at, problem in enumerate(problems) if not problem.suppressed]
+        return replace(
+            self,
+            diagnostics=tuple(self.diagnostics[at] for at in kept),
+            shown=tuple(self.shown[at] for at in kept),
+            suppressed=tuple(problem for problem in problems if problem.suppressed),
+        )
 
 
 def check_files(
@@ -97,7 +123,8 @@ def reports_on(name: str, target: str | None = None, arch: str | None = None) ->
             yield text
         else:
             found = check_text(text.text, text.name, target)
-            yield FileReport(text.name, found, tuple(shown(one, text) for one in found))
+            sources = tuple(_FILE.findall(text.text))
+            yield FileReport(text.name, found, tuple(shown(one, text) for one in found), sources=sources)
 
 
 def _texts(name: str, arch: str | None) -> Iterator[Source | FileReport]:

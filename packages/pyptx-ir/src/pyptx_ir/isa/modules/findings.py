@@ -6,12 +6,14 @@ A rule reports a statement and a word in it, not a line. A finding refers to its
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from pyptx_ir.debug_info import instruction_frames
 from pyptx_ir.isa.modules.codes import codes
 from pyptx_ir.isa.modules.diagnostic import Diagnostic
 from pyptx_ir.isa.modules.part_spans import own_text, place_in
+from pyptx_ir.syntax.nodes import Instruction
 from pyptx_ir.syntax.source import Span
 from pyptx_ir.syntax.spans import positions
 
@@ -44,7 +46,9 @@ class Finding:
 def located(found: Iterable[tuple[int, Finding]], module: Module, source: Source) -> list[Diagnostic]:
     """Convert findings, each with the index of its statement, to diagnostics with text positions."""
     entries = list(positions(module))
-    return [_located(finding, entries, at, source) for at, finding in found]
+    at_fault = [at for at, node in enumerate(entries) if isinstance(node[0], Instruction)]
+    frames = dict(zip(at_fault, instruction_frames(module), strict=True))
+    return [replace(_located(finding, entries, at, source), origin=frames.get(at, ())) for at, finding in found]
 
 
 def _located(finding: Finding, entries: list[tuple[Statement, Span]], at: int, source: Source) -> Diagnostic:

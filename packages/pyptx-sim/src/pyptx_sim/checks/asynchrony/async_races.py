@@ -16,6 +16,7 @@ import numpy as np
 
 from pyptx_sim.checks.asynchrony.async_clocks import AsyncClocks
 from pyptx_sim.checks.asynchrony.async_shadow import ATOMIC, ISSUER, Entries, Marks, granules_of, late
+from pyptx_sim.checks.asynchrony.repeated_copies import ONE_THREAD
 from pyptx_sim.checks.asynchrony.seen_phases import SeenPhases
 from pyptx_sim.checks.race.columns import Columns
 from pyptx_sim.checks.race.lane_masks import LANES, bits_of
@@ -196,6 +197,9 @@ class AsyncRaces:
         )
         agent, other_pc = int(last[WARP]) - 1, int(last[PC])
         wait = self.agents.how_to_wait(agent)
+        help = None if wait is None else f"wait first: {wait}"
+        if entries.work is not None and other_pc == entries.pc and last[ISSUER] % LANES != thread[1]:
+            help = ONE_THREAD
         if self.agents.waited_at(last[None])[0]:
             note = (
                 f"lane {last[ISSUER] % LANES}, which issued it, has waited for it; that wait is not ordered before this"
@@ -211,7 +215,9 @@ class AsyncRaces:
             notes=(note,) if note else (),
             # findings with equal `cause` (one missing wait) are merged
             cause=(other_pc, does) if entries.work is None else None,
-            help=None if wait is None else f"wait first: {wait}",
+            help=help,
+            # a copy that is accessed too early because no thread waits for it is one fault
+            follow_ups=[(other_pc, "unfinished-copy")] if rule == "read-before-wait" else (),
         )
 
     def _in_vain(self, rule: str, column: int, warp: int, lane: int) -> str:

@@ -290,8 +290,9 @@ class CrossOrdering:
                 name = self._view.warp_name(int(late[0]))
                 where = self._view.describe("shared", place)
                 message = f"use of mbarrier {where} is not ordered after mbarrier.init"
+                label, cause = f"use by {name}", ("mbarrier.init", made[3])
                 self._report(
-                    "mbarrier-init-race", message, pc, made[3], label=f"use by {name}", other_label="mbarrier.init"
+                    *("mbarrier-init-race", message, pc, made[3]), label=label, other_label="mbarrier.init", cause=cause
                 )
 
     def _note_after(self, made: tuple[int, int, int], warps: Offsets, masks: Masks, known: Masks, whole: Masks) -> None:

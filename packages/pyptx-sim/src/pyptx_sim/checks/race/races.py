@@ -24,6 +24,7 @@ from pyptx_sim.checks.asynchrony.one_way_proxies import OneWayProxies
 from pyptx_sim.checks.asynchrony.overlapping_writes import check_overlap
 from pyptx_sim.checks.asynchrony.phases import Phases
 from pyptx_sim.checks.asynchrony.relaxed import Relaxed
+from pyptx_sim.checks.asynchrony.repeated_copies import check_repetition
 from pyptx_sim.checks.race.accesses import Accesses
 from pyptx_sim.checks.race.barrier_phases import BarrierPhases
 from pyptx_sim.checks.race.causality import Causality
@@ -261,13 +262,20 @@ class RaceChecker(Observer):
         self._enter(work, np.full(len(work.warps), work.item_id))
 
     def issued_together(self, works: Sequence[AsyncOperations]) -> None:
-        """Check and record joined operations if they have no finding, and the others one after another."""
+        """Check and record joined operations if they have no finding, and the others one after another.
+
+        A copy that several threads issue is reported once; its repetitions are only recorded.
+        """
+        repeated = check_repetition(self._view, works, self._reports.report) if len(works) > 1 else frozenset[int]()
         for some in batches(works) if len(works) > 1 else (works,):
             if isinstance(some, Batch) and not self._reports.finds(partial(self._judge, some.work)):
                 self._enter(some.work, some.item_ids)
                 continue
             for work in some.works if isinstance(some, Batch) else some:
-                self.issued(work)
+                if work.item_id in repeated:
+                    self._enter(work, np.full(len(work.warps), work.item_id))
+                else:
+                    self.issued(work)
 
     def _enter(self, work: AsyncOperations, item_ids: NDArray[np.int64]) -> None:
         for touch in work.touches:

@@ -106,7 +106,7 @@ class BoundInstruction:
     def fail(self, message: str) -> NoReturn:
         """Raise a ProgramError located at this instruction."""
         error = ProgramError(message)
-        error.locate(self.program.where(self.pc), self.program.line(self.pc))
+        error.locate(self.program.where(self.pc), self.program.line(self.pc), self.pc)
         raise error
 
     def located(self, compile_it: Callable[[], _T]) -> _T:
@@ -114,5 +114,5 @@ class BoundInstruction:
         try:
             return compile_it()
         except ProgramError as error:
-            error.locate(self.program.where(self.pc), self.program.line(self.pc))
+            error.locate(self.program.where(self.pc), self.program.line(self.pc), self.pc)
             raise

@@ -70,10 +70,8 @@ class _Pieces:
             counts = np.minimum(pick(used, threads.positions, threads.columns).astype(np.int64), self.size)
             counts = None if (counts == self.size).all() else counts
         kept = self._sound(wave, lanes, threads, sources, counts)
-        if not kept.all():
-            threads, counts = threads.chosen(kept), None if counts is None else counts[kept]
-        if not len(threads):
-            return
+        if not kept.all():  # after a finding, fill with zeros: the consequences are not findings of their own
+            counts = np.where(kept, self.size if counts is None else counts, 0)
         copies = Copies(
             wave=wave,
             pc=wave.pc,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from pyptx_ir.debug_info import position_of
 from pyptx_ir.isa.modules.counting import counted
-from pyptx_ir.paths import displayed_path
 from pyptx_sim.errors import Deadlock
 from pyptx_sim.machine.lanes import in_ranges, lane_names
 from pyptx_sim.machine.reports.wait_reports import describe_wait, describe_warpgroup, root_cause_key
@@ -39,6 +39,9 @@ def describe_deadlock(wave: Wave, code: Code) -> None:
         help = _ENDLESS if loops_only_compute(wave.machine.program, around) else help
     if wave.machine.checked:
         wave.undefined.report_held()
+        earlier = wave.machine.log.first_error
+        if earlier is not None:
+            lines.append(f"error[{earlier.rule}] was found before; the deadlock may be its consequence")
         wave.machine.log.report("deadlock", message, pc, notes=tuple(lines), help=help, count=len(alive))
         return
     raise Deadlock("\n  ".join([message, *lines]), where=wave.machine.where(pc), help=help)
@@ -112,9 +115,8 @@ def _describe(wave: Wave, code: Code, split: int) -> tuple[str, str]:
     splits, program = wave.splits, wave.machine.program
     lanes = "" if splits.mask[split].all() else f" ({lane_names(splits.mask[split])})"
     pc = _place(wave, code, split)
-    line = program.line(pc)
-    frames = wave.machine.log.origins.get(line, ()) if line is not None else ()
-    origin = f"{displayed_path(frames[0].file)}:{frames[0].line}, " if frames else ""
+    frames = wave.machine.log.origin_of(pc)
+    origin = f"{position_of(frames)}, " if frames else ""
     where = f"{lanes} at {origin}PTX {program.place(pc)} ({program.spell(pc).rstrip(';')})"
     return where, reason(wave, split)
 

@@ -1,0 +1,39 @@
+"""Attachment of Triton's and Gluon's active driver to the virtual device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import triton
+from triton.backends import Backend, backends
+
+from pyptx_virtual.triton.backend import PtxBackend
+from pyptx_virtual.triton.driver import VirtualDriver
+from pyptx_virtual.triton.tuning import tune_without_timing
+
+if TYPE_CHECKING:
+    from pyptx_virtual.device import VirtualDevice
+
+VERIFIED = ("3.2", "3.4", "3.6", "3.7", "3.9")
+"""Releases of Triton with which the tests run kernels."""
+
+
+@dataclass(frozen=True, slots=True)
+class TritonDoor:
+    """Triton's driver on the virtual device; `verified` is whether this release of Triton is tested."""
+
+    driver: VirtualDriver
+    release: str
+    verified: bool
+
+
+def attach(device: VirtualDevice) -> TritonDoor:
+    """Make the virtual device the one on which Triton compiles and launches kernels, until the process exits."""
+    release = ".".join(triton.__version__.split(".")[:2])
+    driver = VirtualDriver(device)
+    backends["nvidia"] = Backend(PtxBackend, VirtualDriver)
+    triton.runtime.driver._default = driver  # noqa: SLF001 - reset_active would create NVIDIA's driver otherwise
+    triton.runtime.driver.set_active(driver)
+    tune_without_timing()
+    return TritonDoor(driver, release, release in VERIFIED)

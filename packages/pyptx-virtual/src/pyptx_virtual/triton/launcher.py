@@ -1,0 +1,78 @@
+"""Launches of kernels that Triton compiled, on the virtual device."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from pyptx_sim.readers import from_triton
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pyptx_virtual.device import VirtualDevice
+
+
+@dataclass(frozen=True, slots=True)
+class Launcher:
+    """Function that Triton calls for each launch of one compiled kernel: `source` and `metadata` are Triton's."""
+
+    device: VirtualDevice
+    source: Any
+    metadata: Any
+
+    def __call__(  # the signature of Triton's CudaLauncher
+        self,
+        x: int,
+        y: int,
+        z: int,
+        stream: int,
+        ptx: str,
+        *given: Any,  # noqa: ANN401 - arguments of any type
+    ) -> None:
+        """Launch the kernel on a grid of x * y * z programs, on the stream with handle `stream`.
+
+        `given` are packed metadata, launch metadata, two hooks (None, or functions of the launch metadata), and the
+        values of the kernel's parameters.
+        """
+        _, described, enter, leave, *values = given
+        if 0 in (x, y, z):
+            return
+        kernel = SimpleNamespace(asm={"ptx": ptx}, metadata=self.metadata, src=self.source)
+        launch = from_triton(kernel, (x, y, z), list(self._arguments(values)))
+        on = self.device.streams.find(stream)
+        if enter is not None:
+            enter(described)
+        self.device.context.launch(ptx, launch, stream=on)
+        if leave is not None:
+            leave(described)
+
+    def _arguments(self, values: Sequence[object]) -> Iterator[object]:
+        """Yield the values of the parameters that the compiled kernel has: all but constants.
+
+        Triton 3.2 passes no constants, later releases pass all parameters.
+        """
+        signature: Mapping[str, object] = self.source.signature
+        kinds = list(signature.values())
+        if len(values) != len(kinds):
+            kinds = [kind for kind in kinds if kind != "constexpr"]
+        for kind, value in zip(kinds, values, strict=True):
+            if kind != "constexpr":
+                yield self._argument(kind, value)
+
+    def _argument(self, kind: object, value: Any) -> object:  # noqa: ANN401 - arguments of any type
+        """Return a value as the simulator reads it: tensors on the CPU, over the same bytes."""
+        if isinstance(kind, tuple):
+            return tuple(map(self._argument, kind, value))
+        if hasattr(value, "block_shape"):
+            fields = ("shape", "strides", "block_shape", "padding", "round_f32_to_tf32")
+            known = {name: getattr(value, name) for name in fields if hasattr(value, name)}
+            return SimpleNamespace(base=self.device.host_view(value.base), **known)
+        return self.device.host_view(value) if _is_tensor(value) else value
+
+
+def _is_tensor(value: object) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
