@@ -36,8 +36,7 @@ class Overrides:
             _aten.record_stream.default: lambda *_: None,  # memory is freed only after all launches
             _aten._efficientzerotensor.default: torch.zeros,  # a tensor without memory, which CPU kernels cannot read
             _aten._fused_sdp_choice.default: lambda *_, **__: _MATH_ATTENTION,
-            _aten._use_cudnn_ctc_loss.default: lambda *_, **__: False,
-            _aten._use_cudnn_ctc_loss.Tensor: lambda *_, **__: False,
+            **dict.fromkeys(_choices_of_ctc_loss(), lambda *_, **__: False),
             _aten._pin_memory.default: _refuse_to_pin,
             **CUDA_ONLY,
         }
@@ -108,3 +107,9 @@ class Overrides:
 
 def _refuse_to_pin(tensor: torch.Tensor, *_: object) -> torch.Tensor:
     raise RuntimeError(f"cannot pin '{tensor.type()}' only dense CPU tensors can be pinned")
+
+
+def _choices_of_ctc_loss() -> list[Overload]:
+    """Return the operators that choose a CTC loss of cuDNN or MIOpen; the second one is new in torch 2.13."""
+    packets = [getattr(_aten, name, None) for name in ("_use_cudnn_ctc_loss", "_use_miopen_ctc_loss")]
+    return [getattr(packet, name) for packet in packets if packet is not None for name in packet.overloads()]
