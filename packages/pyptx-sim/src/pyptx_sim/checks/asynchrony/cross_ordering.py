@@ -33,6 +33,7 @@ if TYPE_CHECKING:
             self, rows: NDArray[np.int64], warps: NDArray[np.int64], last: NDArray[np.int32], *, reads: bool = ...
         ) -> NDArray[np.bool_]:
             """Return, per entry in `last`, whether clock `rows[i]` orders it; with `reads`, whether it is complete."""
+            ...
 
 
 # Number of uses of mbarriers that are collected before `_uses` is updated; most launches have fewer.
@@ -53,8 +54,7 @@ class CrossOrdering:
         # time and pc of the last use of an mbarrier, by its offset, then by warp and lane mask
         self._uses: dict[int, dict[tuple[int, int], tuple[int, int]]] = {}
         self._fresh: list[tuple[int, Offsets, Masks, NDArray[np.int32], int]] = []  # mbarrier uses not yet in `_uses`
-        # Threads ordered after an mbarrier.init, by its warp, lane mask and time: whole warps, and lane masks of other
-        # warps.
+        # Threads ordered after an mbarrier.init, by its warp, lane mask, time: whole warps; lane masks of other warps.
         self._after: dict[tuple[int, int, int], set[int]] = {}
         self._lanes_after: dict[tuple[int, int, int], dict[int, int]] = {}
         # (mbarrier offset, warp, lane) if the mbarrier.init is visible to the proxy of the thread's asynchronous
@@ -64,7 +64,8 @@ class CrossOrdering:
 
     def next_wave(self) -> None:
         """Forget the mbarriers of the last wave of CTAs."""
-        for each in (self._made, self._uses, self._fresh, self._after, self._lanes_after, self._shown):
+        self._fresh.clear()
+        for each in (self._made, self._uses, self._after, self._lanes_after, self._shown):
             each.clear()
 
     # --- asynchronous operations ----------------------------------------------------------------
@@ -141,8 +142,7 @@ class CrossOrdering:
             if not len(here):
                 continue
             rows = all_rows[owners[which[here]]]
-            masks, times = last[here, MASK], last[here, TIME]
-            bad = here[self._work.unfenced(proxy, touch.space, rows, others[here], masks, times)]
+            bad = here[self._work.unfenced(proxy, touch.space, rows, others[here], last[here, MASK], last[here, TIME])]
             if len(bad):
                 first, warps = int(which[bad[0]]), work.warps[owners]
                 how, notes, help = self._reason(
@@ -182,8 +182,8 @@ class CrossOrdering:
         proxy = work.proxy_of(touch)
         if proxy is None or not len(here):
             return
-        masks = last[here, MASK]
-        bad = here[self._work.unfenced(proxy, touch.space, rows[here], others[here], masks, last[here, TIME])]
+        masks, times = last[here, MASK], last[here, TIME]
+        bad = here[self._work.unfenced(proxy, touch.space, rows[here], others[here], masks, times)]
         if len(bad):
             pcs, which = np.unique(last[bad, PC], return_inverse=True)
             bad = bad[~np.array([self._shows(pc) for pc in pcs.tolist()])[which]]
