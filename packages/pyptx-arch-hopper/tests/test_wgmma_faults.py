@@ -48,6 +48,8 @@ def multiply(fault: str) -> Kernel:
             descriptor = ptx.wgmma.make_descriptor(sA, **{**DISTANCES, "stride_byte_offset": 512}, swizzle=2)
         if fault == "in the middle of a swizzle pattern":
             descriptor = ptx.wgmma.make_descriptor(region, **DISTANCES, swizzle=1, addr_byte_offset=MIDDLE)
+        if fault == "a row too far":
+            descriptor = ptx.wgmma.make_descriptor(sA, **DISTANCES, swizzle=1, addr_byte_offset=128)
         if fault == "another base offset":
             descriptor = ptx.wgmma.make_descriptor(sA, **DISTANCES, swizzle=1, base_offset=1)
         if fault == "onto itself":
@@ -109,10 +111,11 @@ def test_a_product_without_a_fault_is_right_and_clean(where: str, schedule: dict
             "wgmma-descriptor",
             "written with 128B swizzle, read with 64B swizzle",
         ),
+        ("a row too far", "wgmma-descriptor", "written with 128B swizzle, read with 128B swizzle from row 1"),
         (
             "another base offset",
             "wgmma-descriptor",
-            "written with 128B swizzle, read with 128B swizzle and base offset 1",
+            "written with 128B swizzle, read with 128B swizzle with base offset 1",
         ),
         ("onto itself", "wgmma-descriptor", "overlaps itself"),
         ("out of memory", "out-of-bounds", "64 x 16 matrix"),
