@@ -49,7 +49,8 @@ class Suppression:
     """An accepted problem: its rule, its place and the reason.
 
     `at` is the line of the problem or of its second instruction; with `other`, both lines must match, in any order,
-    because the schedule decides which access of a data race is the second one. `kernel` limits the entry to a kernel.
+    because the schedule decides which access of a data race is the second one. `kernel` limits the entry to a kernel,
+    named by its entry, or to an input of a report.
     `number` (from 0) is the entry's number in its file, `row` its line there.
     """
 
@@ -63,7 +64,7 @@ class Suppression:
 
     def matches(self, problem: Problem, kernel: str, folder: str) -> bool:
         """Return whether this is the entry of a problem of `kernel`; `folder` contains the suppressions file."""
-        if self.rule != problem.rule or self.kernel not in {None, kernel}:
+        if self.rule != problem.rule or self.kernel not in {None, kernel, problem.input}:
             return False
         found = places_of(problem)
         if self.other is None:
