@@ -66,6 +66,7 @@ def is_accepted(found: Suppressions, problem: Problem, run: Run | None = None) -
         ('file = "kernel.py"\ncode = "store(x, total)"', {3}),
         ('file = "kernel.py"\nline = 99\ncode = "store(x, total)"', {3}),
         ('file = "kernel.py"\nline = 1\ncode = "total = load(x)"', {2}),
+        ('file = "kernel.py"\nline = 3\ncode = "total = load(x)"', {2}),
         ('file = "kernel.py"\nline = 5\ncode = "total  =  load(x)"', {4}),
         ('file = "kernel.py"\nline = 3\ncode = "gone()"', set[int]()),
         ('file = "./kernel.py"\nfunction = "kernel"', {1, 2, 3, 4}),
