@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -44,7 +45,7 @@ def ran(folder: Path, step: str, **inputs: str) -> subprocess.CompletedProcess[s
     environment = {name: value.replace("${{ inputs.", "").rstrip(" }") for name, value in found["env"].items()}
     bin_first = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     return subprocess.run(
-        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", found["run"]],
+        [shutil.which("bash") or "bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", found["run"]],
         check=False,
         cwd=folder,
         capture_output=True,

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-import subprocess
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from .programs import program, python
 
-RUN = ("-m", "pyptx_virtual.command")
+if TYPE_CHECKING:
+    import subprocess
+    from pathlib import Path
 
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:

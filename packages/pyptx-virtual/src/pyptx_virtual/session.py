@@ -143,7 +143,7 @@ class Verdict:
         yield from (f"{each.positions[0]}: {each}" for each in self.unused)
 
     def markdown(self, device: str) -> str:
-        """Return a summary as Markdown, for the job summary of GitHub Actions: a table of kernels, then the findings."""
+        """Return a summary as Markdown, for job summaries of GitHub Actions: a table of kernels, then the findings."""
         rows = [
             f"| `{kernel.name}` | {kernel.launches:,} | {kernel.instructions:,} | {counts(self.kept[kernel.name])} |\n"
             for kernel in self.kernels
