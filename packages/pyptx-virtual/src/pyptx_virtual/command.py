@@ -44,8 +44,7 @@ def run(argv: Sequence[str]) -> int:
 
 
 def _ran(options: argparse.Namespace) -> int:
-    words: list[str] = options.program
-    program = Program.parse(words[1:] if words[:1] == ["--"] else words)
+    program = Program.parse(_words(options))
     rules_of(options.checks)  # an unknown name is an error before the program starts
     session = Session(options.checks, load_suppressions(options), options.strict_suppressions)
     device = activate(
@@ -96,7 +95,10 @@ def run_parser() -> CommandParser:
     add("--summary", metavar="FILE", help="append a summary in Markdown to FILE, such as $GITHUB_STEP_SUMMARY")
     add_format(parser)
     add_suppressions(parser)
-    add("program", nargs=argparse.REMAINDER, metavar="PROGRAM", help="FILE.py, -m MODULE, or python …; its arguments")
+    rest = argparse.REMAINDER
+    add("-m", dest="module", nargs=rest, metavar="MODULE", help="run a module; its arguments")
+    add("-c", dest="text", nargs=rest, metavar="TEXT", help="run Python code; its arguments")
+    add("program", nargs=rest, metavar="PROGRAM", help="FILE.py, or a command that starts with python; its arguments")
     return parser
 
 
