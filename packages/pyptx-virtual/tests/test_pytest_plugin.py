@@ -111,7 +111,9 @@ def test_marks_choose_schedules_and_checks(tmp_path: Path) -> None:
 def test_findings_are_written_as_json(tmp_path: Path) -> None:
     checked(tmp_path, "--pyptx", "--pyptx-output", "findings.json")
     reports = [json.loads(line) for line in (tmp_path / "findings.json").read_text().splitlines()]
-    found = {report["inputs"][0].rpartition("::")[2]: [each["rule"] for each in report["problems"]] for report in reports}
+    found = {
+        report["inputs"][0].rpartition("::")[2]: [each["rule"] for each in report["problems"]] for report in reports
+    }
     assert found["test_right"] == []
     assert found["test_wrong"] == ["out-of-bounds"]
 

@@ -14,7 +14,9 @@ RUN = ("-m", "pyptx_virtual.command")
 
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return python(folder, "-c", "import sys\nfrom pyptx_virtual.command import run\nsys.exit(run(sys.argv[1:]))", *words)
+    return python(
+        folder, "-c", "import sys\nfrom pyptx_virtual.command import run\nsys.exit(run(sys.argv[1:]))", *words
+    )
 
 
 def test_a_program_without_faults_succeeds_and_its_launches_are_counted(tmp_path: Path) -> None:
