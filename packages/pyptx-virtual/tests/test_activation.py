@@ -45,7 +45,7 @@ def test_an_unknown_target_is_an_error_that_names_similar_targets() -> None:
 
 
 def test_an_unknown_door_is_an_error_that_lists_the_doors() -> None:
-    with pytest.raises(ActivationError, match=r"unknown door 'tensorflow'\nhelp: use some of torch"):
+    with pytest.raises(ActivationError, match=r"unknown door 'tensorflow'\nhelp: use some of torch, triton"):
         pyptx_virtual.activate(doors=("tensorflow",))
 
 
@@ -71,7 +71,7 @@ def test_a_second_activation_returns_the_device_or_refuses_other_options() -> No
     """
     assert output_of(script) == (
         "True pyptx virtual GPU (sm_100a) (10, 0)\n"
-        "a virtual sm_100a with 16777216 bytes is active, got sm_90a with 16777216 bytes\n"
+        "a virtual sm_100a with 16777216 bytes of memory is active\n"
         "help: activate one device per process\n"
     )
 

@@ -17,9 +17,7 @@ FILES = sorted((Path(__file__).parent / "on_device").glob("test_*.py"))
 @pytest.mark.parametrize("file", FILES, ids=[file.stem for file in FILES])
 def test_the_tests_of_a_file_pass_on_the_virtual_gpu(file: Path, pytestconfig: pytest.Config) -> None:
     options = ("-c", str(pytestconfig.inipath), "--rootdir", str(pytestconfig.rootpath), "-p", "no:cacheprovider")
-    every = pytestconfig.getoption("every", None)
-    share = () if every is None else (f"--every={every}",)
-    command = [sys.executable, "-m", "pytest", "-q", "--no-header", *share, *options, str(file)]
+    command = [sys.executable, "-m", "pytest", "-q", "--no-header", *options, str(file)]
     run = subprocess.run(
         command, capture_output=True, text=True, check=False, env=os.environ | {"PYPTX_TEST_ON_DEVICE": "1"}
     )

@@ -21,14 +21,6 @@ def _(x: torch.Tensor) -> torch.Tensor:
 
 thrice.register_autograd(lambda _context, grad: grad * 3)
 
-FUNCTIONS = {
-    "pointwise": lambda x: x.sin() + x.cos() * 2,
-    "matmul": lambda x: torch.relu(x @ x.t()),
-    "factory": lambda x: x + torch.arange(x.shape[1], device="cuda"),
-    "custom operator": lambda x: thrice(x) + 1,
-    "stream": lambda x: on_stream(x),
-}
-
 
 def on_stream(x: torch.Tensor) -> torch.Tensor:
     stream = torch.cuda.Stream()
@@ -38,6 +30,15 @@ def on_stream(x: torch.Tensor) -> torch.Tensor:
     return result
 
 
+FUNCTIONS = {
+    "pointwise": lambda x: x.sin() + x.cos() * 2,
+    "matmul": lambda x: torch.relu(x @ x.t()),
+    "factory": lambda x: x + torch.arange(x.shape[1], device="cuda"),
+    "custom operator": lambda x: thrice(x) + 1,
+    "stream": on_stream,
+}
+
+
 @pytest.fixture(autouse=True)
 def fresh() -> None:
     torch._dynamo.reset()
@@ -45,7 +46,7 @@ def fresh() -> None:
 
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_compiled_functions_are_whole_graphs_with_gradients(name: str, dynamic: bool) -> None:
+def test_compiled_functions_are_whole_graphs_with_gradients(name: str, *, dynamic: bool) -> None:
     function = FUNCTIONS[name]
     backend = CompileCounterWithBackend("aot_eager")
     compiled = torch.compile(function, backend=backend, fullgraph=True, dynamic=dynamic)

@@ -182,7 +182,9 @@ def test_statistics_count_allocations() -> None:
 
 
 def test_too_large_an_allocation_is_torchs_error_and_leaves_the_device_usable() -> None:
-    with pytest.raises(torch.cuda.OutOfMemoryError, match="CUDA out of memory. Tried to allocate 1099511627776 bytes"):
+    with pytest.raises(
+        torch.cuda.OutOfMemoryError, match=r"CUDA out of memory\. Tried to allocate 1099511627776 bytes"
+    ):
         torch.empty(1 << 40, dtype=torch.uint8, device="cuda")
     assert torch.ones(3, device="cuda").sum().item() == 3
 

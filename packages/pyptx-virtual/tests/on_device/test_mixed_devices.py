@@ -88,7 +88,7 @@ def test_pinning_device_memory_is_refused() -> None:
         lambda: torch.empty(2, device="cuda", pin_memory=True),
         lambda: torch.ones(2, device="cuda", pin_memory=True),
     ):
-        with pytest.raises(RuntimeError, match="can be pinned|cannot pin"):
+        with pytest.raises(RuntimeError, match=r"can be pinned|cannot pin"):
             call()
 
 
@@ -97,7 +97,7 @@ def test_an_operator_with_a_cpu_kernel_only_is_refused() -> None:
     library.define("on_cpu(Tensor x) -> Tensor")
     library.impl("on_cpu", torch.clone, "CPU")
     assert torch.ops.pyptx_test.on_cpu(H).equal(H)
-    with pytest.raises(NotImplementedError, match="Could not run 'pyptx_test::on_cpu'.*'CUDA' backend"):
+    with pytest.raises(NotImplementedError, match=r"Could not run 'pyptx_test::on_cpu'.*'CUDA' backend"):
         torch.ops.pyptx_test.on_cpu(X)
 
 

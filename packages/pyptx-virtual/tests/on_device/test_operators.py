@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING
 
 import pytest
 import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 FLOATS = (torch.float64, torch.float32, torch.bfloat16)
 DTYPES = (*FLOATS, torch.int64, torch.complex64, torch.bool)
@@ -70,6 +76,14 @@ def on_device(host: torch.Tensor) -> torch.Tensor:
     return made.set_(storage.cuda().untyped_storage(), host.storage_offset(), host.shape, host.stride())
 
 
+def outcome(call: Callable[[], torch.Tensor]) -> tuple[torch.Tensor, None] | tuple[None, Exception]:
+    """Return the result of a call, or the error that it raises."""
+    try:
+        return call(), None
+    except (RuntimeError, NotImplementedError) as error:
+        return None, error
+
+
 def assert_same(found: object, expected: object) -> None:
     if isinstance(expected, (list, tuple)):
         assert isinstance(found, (list, tuple))
@@ -89,9 +103,8 @@ def test_results_and_strides_are_those_of_the_cpu(name: str, layout: str) -> Non
     compared = 0
     for dtype in DTYPES:
         host = LAYOUTS[layout](dtype)
-        try:
-            expected = COMPUTING[name](host)
-        except (RuntimeError, NotImplementedError) as error:  # complex numbers have no abs of type bool
+        expected, error = outcome(partial(COMPUTING[name], host))
+        if error is not None:  # complex numbers have no order
             with pytest.raises(type(error)):
                 COMPUTING[name](on_device(host))
             continue
@@ -106,12 +119,10 @@ def test_results_share_storage_exactly_if_those_of_the_cpu_do(name: str, layout:
     for dtype in DTYPES:
         host = LAYOUTS[layout](dtype)
         tensor = on_device(host)
-        try:
-            expected = VIEWS[name](host)
-        except RuntimeError as error:
-            with pytest.raises(RuntimeError) as found:
+        expected, error = outcome(partial(VIEWS[name], host))
+        if error is not None:
+            with pytest.raises(RuntimeError, match=re.escape(str(error))):
                 VIEWS[name](tensor)
-            assert str(found.value) == str(error)
             continue
         found_view = VIEWS[name](tensor)
         assert_same(found_view, expected)
@@ -199,7 +210,7 @@ GRADIENTS = {
     "cumsum": lambda x: x.cumsum(0),
     "max": lambda x: x.max(1).values,
     "norm": lambda x: torch.linalg.vector_norm(x, dim=1),
-    "svd": lambda x: torch.linalg.svdvals(x),
+    "svd": torch.linalg.svdvals,
     "fft": lambda x: torch.fft.rfft(x).abs(),
 }
 

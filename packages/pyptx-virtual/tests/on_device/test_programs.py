@@ -15,6 +15,12 @@ from torch.utils.data import DataLoader, TensorDataset
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+
+class Attention(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return nn.functional.scaled_dot_product_attention(x, x, x, is_causal=True)
+
+
 MODULES: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
     "linear": (lambda: nn.Sequential(nn.Linear(6, 8), nn.GELU(), nn.Linear(8, 3)), (4, 6)),
     "conv": (
@@ -33,7 +39,7 @@ MODULES: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
     "rnn": (lambda: nn.RNN(6, 5), (3, 2, 6)),
     "group norm": (lambda: nn.GroupNorm(2, 4), (2, 4, 5)),
     "encoder": (lambda: nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True), (2, 3, 8)),
-    "attention": (lambda: Attention(), (2, 2, 5, 4)),
+    "attention": (Attention, (2, 2, 5, 4)),
     "upsample": (lambda: nn.Upsample(scale_factor=2, mode="bilinear"), (1, 2, 3, 3)),
 }
 OPTIMIZERS = {
@@ -49,11 +55,6 @@ OPTIMIZERS = {
 }
 
 
-class Attention(nn.Module):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return nn.functional.scaled_dot_product_attention(x, x, x, is_causal=True)
-
-
 def close(found: torch.Tensor, expected: torch.Tensor) -> None:
     assert found.is_cuda
     torch.testing.assert_close(found.cpu(), expected, rtol=1e-9, atol=1e-10)
@@ -61,7 +62,7 @@ def close(found: torch.Tensor, expected: torch.Tensor) -> None:
 
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("name", MODULES)
-def test_a_module_and_its_gradients_are_those_of_the_cpu(name: str, training: bool) -> None:
+def test_a_module_and_its_gradients_are_those_of_the_cpu(name: str, *, training: bool) -> None:
     torch.manual_seed(1)
     make, shape = MODULES[name]
     host = make().double().train(training)
@@ -164,7 +165,7 @@ def test_tensors_of_the_cpu_are_loaded_to_the_device() -> None:
 
 def test_copies_and_pickles_are_on_the_device_and_independent() -> None:
     tensor = torch.arange(4.0, device="cuda").requires_grad_()
-    for made in (copy.deepcopy(tensor), pickle.loads(pickle.dumps(tensor)), copy.copy(tensor)):
+    for made in (copy.deepcopy(tensor), pickle.loads(pickle.dumps(tensor)), copy.copy(tensor)):  # noqa: S301 - its own pickle
         assert made.is_cuda
         assert made.equal(tensor)
     copied = copy.deepcopy(tensor)
