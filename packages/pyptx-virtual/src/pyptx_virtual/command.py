@@ -64,6 +64,16 @@ def _ran(options: argparse.Namespace) -> int:
     return status or (ERRORS if verdict.failed else 0)
 
 
+def _words(options: argparse.Namespace) -> list[str]:
+    """Return the command line of the program."""
+    if options.module is not None:
+        return ["-m", *options.module]
+    if options.text is not None:
+        return ["-c", *options.text]
+    words: list[str] = options.program
+    return words[1:] if words[:1] == ["--"] else words
+
+
 def _write(options: argparse.Namespace, program: Program, verdict: Verdict, device: VirtualDevice, status: int) -> None:
     """Print the findings and the summary to standard error; write reports in other formats to their files."""
     sys.stdout.flush()
