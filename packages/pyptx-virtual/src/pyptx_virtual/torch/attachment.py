@@ -53,5 +53,5 @@ def attach(device: VirtualDevice) -> TorchDoor:
 def _check() -> None:
     """Verify that a tensor on the device computes."""
     found = torch.arange(3, device="cuda").add(1)
-    if found.device != torch.device("cuda", 0) or found.cpu().tolist() != [1, 2, 3]:
+    if found.device != torch.device("cuda", 0) or not found.cpu().equal(torch.tensor([1, 2, 3])):
         raise UnsupportedTorch(f"torch {torch.__version__}: a CUDA tensor does not compute on the virtual device")

@@ -18,7 +18,7 @@ from pyptx_virtual.device import MemoryUse
 from pyptx_virtual.torch.mixing import invalid_ordinal
 from pyptx_virtual.torch.properties import DeviceProperties, properties_of
 from pyptx_virtual.torch.runtime import Nvtx, runtime_of
-from pyptx_virtual.torch.streams import EventBase, StreamBase, stream_data
+from pyptx_virtual.torch.streams import EventBase, StreamBase, StreamData, stream_data
 from pyptx_virtual.torch.untraced import untraced
 
 if TYPE_CHECKING:
@@ -89,16 +89,16 @@ class Bindings:
             "_cuda_getDeviceCount": lambda: 1,
             "_cuda_getDevice": lambda: 0,
             "_cuda_setDevice": _select,
-            "_cuda_exchangeDevice": lambda index: _selected(index),  # noqa: PLW0108 - Dynamo needs two functions
-            "_cuda_maybeExchangeDevice": lambda index: _selected(index),  # noqa: PLW0108 - the same
+            "_cuda_exchangeDevice": _exchange,
+            "_cuda_maybeExchangeDevice": _maybe_exchange,
             "_cuda_canDeviceAccessPeer": lambda *_: False,
             "_cuda_getArchFlags": lambda: f"sm_{device.target.number}",
             "_cuda_getCompiledVersion": lambda: CUDA_VERSION[0] * 1000 + CUDA_VERSION[1] * 10,
             "_cuda_synchronize": device.context.synchronize,
-            "_cuda_getCurrentStream": lambda _index=0: stream_data(streams.current),
-            "_cuda_getCurrentRawStream": lambda _index=0: streams.current.number,
-            "_cuda_getDefaultStream": lambda _index=0: stream_data(streams.find(0)),
-            "_cuda_getStreamFromExternal": lambda number, _index=0: stream_data(streams.find(number)),
+            "_cuda_getCurrentStream": lambda *_: stream_data(streams.current),
+            "_cuda_getCurrentRawStream": lambda *_: streams.current.number,
+            "_cuda_getDefaultStream": lambda *_: stream_data(streams.find(0)),
+            "_cuda_getStreamFromExternal": self._external_stream,
             "_cuda_setStream": self._set_stream,
             "_cuda_isCurrentStreamCapturing": _no,
             "_cuda_emptyCache": device.reclaim,
@@ -109,14 +109,14 @@ class Bindings:
             "_cuda_getAllocatorBackend": lambda: "native",
             "_cuda_cudaCachingAllocator_is_enabled": lambda: True,
             "_cuda_isHistoryEnabled": _no,
-            "_cuda_getMemoryFraction": lambda _index=0: 1.0,
-            "_cuda_set_sync_debug_mode": lambda _mode: None,
+            "_cuda_getMemoryFraction": lambda *_: 1.0,
+            "_cuda_set_sync_debug_mode": lambda *_: None,
             "_cuda_get_sync_debug_mode": lambda: 0,
             "_cuda_clearCublasWorkspaces": lambda: None,
-            "_cuda_sleep": lambda _cycles: None,
-            "_accelerator_synchronizeDevice": lambda _index=0: device.context.synchronize(),
-            "_accelerator_getStream": lambda _index=0: self._current_stream(),
-            "_accelerator_setStream": lambda stream: self._set_stream(stream.stream_id),
+            "_cuda_sleep": lambda *_: None,
+            "_accelerator_synchronizeDevice": lambda *_: device.context.synchronize(),
+            "_accelerator_getStream": lambda *_: self._current_stream(),
+            "_accelerator_setStream": self._enter_stream,
             "_accelerator_emptyCache": device.reclaim,
             "_accelerator_isAllocatorInitialized": lambda: True,
             "_accelerator_getDeviceStats": self._memory_stats,
@@ -128,9 +128,15 @@ class Bindings:
         cuda: Any = torch.cuda
         cuda.default_generators = (self._random.default,)
 
+    def _external_stream(self, number: int, _index: int = 0) -> StreamData:
+        return stream_data(self._streams.find(number))
+
+    def _enter_stream(self, stream: torch.Stream) -> None:
+        self._set_stream(stream.stream_id)
+
     def _current_stream(self) -> torch.cuda.Stream:
         number, index, kind = stream_data(self._streams.current)
-        return torch.cuda.Stream(stream_id=number, device_index=index, device_type=kind)
+        return torch.cuda.Stream(stream_id=number, device_index=index, device_type=kind)  # type: ignore[no-untyped-call] # torch has no types
 
     def _set_stream(self, stream_id: int, device_index: int = 0, device_type: int = 1) -> None:  # noqa: ARG002 - torch's signature
         self._streams.current = self._streams.find(stream_id)
@@ -173,15 +179,20 @@ def _statistic(use: MemoryUse) -> dict[str, dict[str, int]]:
 
 
 def _select(index: int) -> None:
-    """Check the number of a device that is to be the current one."""
-    _selected(index)
+    """Check the number of the device that is to be the current one."""
+    _exchange(index)
 
 
-def _selected(index: int) -> int:
+def _exchange(index: int) -> int:
     """Return the former device, after a check of the new one; a negative number selects none."""
     if index > 0:
         raise invalid_ordinal()
     return -1 if index < 0 else 0
+
+
+def _maybe_exchange(index: int) -> int:
+    """Do the same as `_exchange`; torch.compile distinguishes the two functions by their identities."""
+    return _exchange(index)
 
 
 def _no() -> bool:

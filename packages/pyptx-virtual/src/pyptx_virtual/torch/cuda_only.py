@@ -107,8 +107,15 @@ def gru_cell_backward(
     grad_reset = grad_new * hidden_new * reset * (1 - reset)
     grad_input = torch.cat([grad_reset, grad_update, grad_new], 1)
     grad_of_hidden = torch.cat([grad_reset, grad_update, grad_new * reset], 1)
-    biases = (grad_input.sum(0), grad_of_hidden.sum(0)) if has_bias else (None, None)
-    return grad_input, grad_of_hidden, grad_hidden * update, *biases
+    grad_former = grad_hidden * update
+    if not has_bias:
+        return grad_input, grad_of_hidden, grad_former, None, None
+    return grad_input, grad_of_hidden, grad_former, grad_input.sum(0), grad_of_hidden.sum(0)
+
+
+def matmul_of_type(left: Tensor, right: Tensor, dtype: torch.dtype) -> Tensor:
+    """Return a product of matrices whose accumulators and results have the type `dtype`."""
+    return torch.matmul(left.to(dtype), right.to(dtype))
 
 
 def _with_bias(gates: Tensor, bias: Tensor | None) -> Tensor:
@@ -122,7 +129,7 @@ CUDA_ONLY: Final[dict[Overload, Callable[..., object]]] = {
     _aten._thnn_fused_lstm_cell_backward_impl.default: lstm_cell_backward,
     _aten._thnn_fused_gru_cell.default: gru_cell,
     _aten._thnn_fused_gru_cell_backward.default: gru_cell_backward,
-    _aten.mm.dtype: lambda a, b, dtype: torch.mm(a.to(dtype), b.to(dtype)),
-    _aten.bmm.dtype: lambda a, b, dtype: torch.bmm(a.to(dtype), b.to(dtype)),
+    _aten.mm.dtype: matmul_of_type,
+    _aten.bmm.dtype: matmul_of_type,
 }
 """The operators, with their implementations."""

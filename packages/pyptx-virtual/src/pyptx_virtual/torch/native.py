@@ -38,25 +38,26 @@ _HIDDEN_RESULT: Final = {"x86_64", "AMD64"}
 """Machines on which a function gets the address of a result of class type as an ordinary argument."""
 
 
-class _Guard(torch._C._acc.DeviceGuard):
-    """Device guard without a state: there is one device."""
+_C: Final[Any] = torch._C  # whose stubs lack the names that are used here
 
-    def type_(self) -> Any:  # noqa: ANN401 - an enumeration that torch does not export
-        return torch._C._autograd.DeviceType.CUDA
+_guards: Final[list[object]] = []  # torch keeps no reference to the guard in Python
 
 
-_guards: Final[list[_Guard]] = []  # torch keeps no reference
+def _device_type(_guard: object) -> object:
+    """Return the device type of the guard."""
+    return _C._autograd.DeviceType.CUDA
 
 
 def install_device_guard() -> None:
     """Make CUDA's device guard one that does nothing."""
-    _guards.append(_Guard())
+    guard = type("Guard", (_C._acc.DeviceGuard,), {"type_": _device_type})()
+    _guards.append(guard)
     try:
         registry = (ctypes.c_void_p * _DEVICE_TYPES).in_dll(_library("libc10"), _REGISTRY)
     except ValueError as error:
         raise UnsupportedTorch(f"torch {torch.__version__} lacks the symbol {_REGISTRY}") from error
     private = registry[_PRIVATE]
-    torch._C._acc.register_python_privateuseone_device_guard(_guards[-1])
+    _C._acc.register_python_privateuseone_device_guard(guard)
     if not registry[_PRIVATE]:
         raise UnsupportedTorch(f"torch {torch.__version__}: device guards are not registered by their device type")
     registry[_CUDA] = registry[_PRIVATE]
@@ -112,12 +113,12 @@ class Hooks:
         allocator = _library("libc10")[_CPU_ALLOCATOR]
         allocator.restype = ctypes.c_void_p
         cpu_allocator: int = allocator()
-        yes, zero = of_nothing(lambda _: 1), of_nothing(lambda _: 0)
+        yes, zero = of_nothing(lambda *_: 1), of_nothing(lambda *_: 0)
         libraries = ("hasCuDNN", "compiledWithCuDNN", "compiledWithMIOpen", "hasMAGMA", "hasCuSOLVER", "hasCuBLASLt")
         functions: dict[str, Any] = {
             **dict.fromkeys(("isBuilt", "isAvailable", "deviceCount", "hasCUDA", "getNumGPUs"), yes),
             **dict.fromkeys(("init", "getCurrentDevice", "current_device", *libraries), zero),
-            "hasPrimaryContext": of_device(lambda _, index: index == 0),
+            "hasPrimaryContext": of_device(lambda *_: 1),
             **dict.fromkeys(("setCurrentDevice", "exchangeDevice", "maybeExchangeDevice"), of_device(lambda *_: 0)),
             "deviceSynchronize": of_device(lambda *_: 0),
             "getPinnedMemoryAllocator": pointer(lambda *_: cpu_allocator),

@@ -13,13 +13,24 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import torch
 
+from pyptx_virtual.torch.libraries import new_library
 from pyptx_virtual.torch.mixing import check_device, check_devices
-from pyptx_virtual.torch.schemas import COMPOSITE, NAMESPACES, Schema, computes, has_kernel, overload_of, schema_of
+from pyptx_virtual.torch.schemas import (
+    COMPOSITE,
+    NAMESPACES,
+    Schema,
+    computes,
+    has_kernel,
+    overload_of,
+    qualified_name,
+    schema_of,
+)
 from pyptx_virtual.torch.untraced import untraced
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from pyptx_virtual.torch.libraries import Library
     from pyptx_virtual.torch.overrides import Overrides
     from pyptx_virtual.torch.random_numbers import RandomNumbers
     from pyptx_virtual.torch.schemas import Overload, Place
@@ -44,7 +55,7 @@ class Operators:
         self._overrides = overrides
         self._synchronize = synchronize
         self._kernels: dict[Overload, Callable[..., object]] = {}
-        self._libraries: list[torch.library.Library] = []
+        self._libraries: list[Library] = []
 
     def register(self) -> None:
         """Register a kernel for every operator under the dispatch key CUDA.
@@ -53,14 +64,14 @@ class Operators:
         and are registered one by one. So are operators with CUDA kernels of torch's own, in CUDA builds. Views are left
         to these kernels, which do not access device memory.
         """
-        fallback = torch.library.Library("_", "IMPL")
+        fallback = new_library("_")
         fallback.fallback(untraced(self.call), "CUDA")
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", ".*[Oo]verridd?", UserWarning)  # kernels are replaced on purpose
             self._libraries = [fallback, *self._registered()]
 
-    def _registered(self) -> list[torch.library.Library]:
-        libraries = {name: torch.library.Library(name, "IMPL") for name in ("aten", "prims")}
+    def _registered(self) -> list[Library]:
+        libraries = {name: new_library(name) for name in ("aten", "prims")}
         for name in torch._C._dispatch_get_all_op_names():  # noqa: SLF001 - no public spelling
             namespace = name.partition("::")[0]
             if namespace not in libraries or not has_kernel(name, "CUDA", *COMPOSITE):
@@ -179,7 +190,7 @@ class Operators:
             owner = self._storages.owner(value, pairs)
             return self._storages.upload(value) if owner is None else owner
         if isinstance(value, (list, tuple)):
-            return [self._to_device(each, pairs, to_device=to_device) for each in value]
+            return [self._to_device(each, pairs, to_device=to_device) for each in cast("Sequence[object]", value)]
         return value
 
     def _to_host(self, value: object, pairs: Pairs, strangers: list[torch.Tensor]) -> object:
@@ -194,7 +205,7 @@ class Operators:
             pairs.append((value, host))
             return host
         if isinstance(value, (list, tuple)):
-            return [self._to_host(each, pairs, strangers) for each in value]
+            return [self._to_host(each, pairs, strangers) for each in cast("Sequence[object]", value)]
         if isinstance(value, torch.device):
             return _HOST if value.type == "cuda" else value
         return value
@@ -217,13 +228,12 @@ def _device_of(schema: Schema, args: Arguments, kwargs: Keywords) -> torch.devic
 
 
 def _tensors(value: object) -> list[torch.Tensor]:
-    if isinstance(value, torch.Tensor):
-        return [value]
-    return [each for each in value if isinstance(each, torch.Tensor)] if isinstance(value, (list, tuple)) else []
+    values = cast("Sequence[object]", value) if isinstance(value, (list, tuple)) else (value,)
+    return [each for each in values if isinstance(each, torch.Tensor)]
 
 
 def _refuse(overload: Overload, _args: Arguments, _kwargs: Keywords) -> object:
     raise NotImplementedError(
-        f"Could not run '{overload.name()}' with arguments from the 'CUDA' backend: it has no CUDA kernel, and the "
-        f"virtual GPU has no CPU kernel to compute it with."
+        f"Could not run '{qualified_name(overload)}' with arguments from the 'CUDA' backend: it has no CUDA kernel, "
+        f"and the virtual GPU has no CPU kernel to compute it with."
     )

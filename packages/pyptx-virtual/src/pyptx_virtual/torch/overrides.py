@@ -84,7 +84,8 @@ class Overrides:
         if tensor.shape == torch.Size(size) and memory_format is None:
             return tensor  # with its strides
         like = torch.empty(size, device="meta", memory_format=memory_format)
-        needed = (span(size, like.stride()) + tensor.storage_offset()) * tensor.dtype.itemsize if like.numel() else 0
+        offset = int(tensor.storage_offset())
+        needed = (span(size, like.stride()) + offset) * tensor.dtype.itemsize if like.numel() else 0
         storage = tensor.untyped_storage()
         if needed > storage.nbytes():
             grown = self._storages.empty((needed,), (1,), torch.uint8)

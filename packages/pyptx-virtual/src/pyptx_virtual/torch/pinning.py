@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import weakref
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
-from pyptx_virtual.torch.storages import span
+from pyptx_virtual.torch.libraries import new_library
+from pyptx_virtual.torch.storages import span, tensor_of
+
+if TYPE_CHECKING:
+    import torch
 
 
 class Pinning:
@@ -15,7 +19,7 @@ class Pinning:
 
     def __init__(self) -> None:
         self._starts: set[int] = set()
-        self._library = torch.library.Library("aten", "IMPL")
+        self._library = new_library("aten")
 
     def register(self) -> None:
         """Record the results of `Tensor.pin_memory`, and answer `Tensor.is_pinned`."""
@@ -31,5 +35,5 @@ class Pinning:
         start = data.ctypes.data
         self._starts.add(start)
         weakref.finalize(data, self._starts.discard, start)  # the storage refers to the array
-        pinned = torch.from_numpy(data).view(tensor.dtype).as_strided(tensor.shape, tensor.stride())
+        pinned = tensor_of(data).view(tensor.dtype).as_strided(tensor.shape, tensor.stride())
         return pinned.copy_(tensor)

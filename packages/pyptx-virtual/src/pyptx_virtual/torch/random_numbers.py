@@ -16,7 +16,7 @@ import torch
 from pyptx_virtual.errors import UnsupportedTorch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
 _CPU_KEYS: Final = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU).raw_repr()  # noqa: SLF001 - no public spelling
 _CUDA_KEYS: Final = torch._C.DispatchKeySet(torch._C.DispatchKey.CUDA).raw_repr()  # noqa: SLF001 - the same
@@ -34,7 +34,7 @@ class RandomNumbers:
         self._lock = threading.RLock()
 
     @contextmanager
-    def used_by_cpu_kernels(self, generator: torch.Generator | None) -> Iterator[None]:
+    def used_by_cpu_kernels(self, generator: torch.Generator | None) -> Generator[None]:
         """Let CPU kernels draw from a CUDA generator, None: the default one, while the context is open.
 
         Raise torch's RuntimeError for a generator of another device.

@@ -51,7 +51,7 @@ class Schema:
     overload: Overload
     returns: tuple[Place | None, ...]
     written: tuple[Place, ...]
-    outputs: tuple[Place, ...]
+    outputs: tuple[str, ...]
     device: Place | None
     mixing: Mixing
     is_view: bool
@@ -78,7 +78,7 @@ def schema_of(overload: Overload) -> Schema:
         _mixing(schema.name),
         is_view(overload),
         "generator" in places or torch.Tag.nondeterministic_seeded in overload.tags,
-        any(_HAS_KERNEL(_full_name(overload), key) for key in ("CPU", *COMPOSITE, "CompositeImplicitAutograd")),
+        any(_HAS_KERNEL(qualified_name(overload), key) for key in ("CPU", *COMPOSITE, "CompositeImplicitAutograd")),
     )
 
 
@@ -108,7 +108,8 @@ def has_kernel(name: str, *keys: str) -> bool:
     return any(_HAS_KERNEL(name, key) for key in keys)
 
 
-def _full_name(overload: Overload) -> str:
+def qualified_name(overload: Overload) -> str:
+    """Return the name of an operator as in schemas, such as `aten::add.Tensor`."""
     name, variant = overload._schema.name, overload._schema.overload_name  # noqa: SLF001 - no public spelling
     return f"{name}.{variant}" if variant else name
 
@@ -135,7 +136,7 @@ def _unchecked() -> frozenset[str]:
 
     torch installs the table of its operators, `native_functions.yaml`: these have `device_check: NoCheck`.
     """
-    import torchgen
+    import torchgen  # type: ignore[import-untyped] # torch installs it without types
 
     table = Path(torchgen.__file__).parent / "packaged" / "ATen" / "native" / "native_functions.yaml"
     entries = table.read_text(encoding="utf-8").split("\n- func: ")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import torch
@@ -13,6 +13,8 @@ from pyptx_virtual.torch.capsules import Capsules, capsule_holds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
     from pyptx_virtual.device import VirtualDevice
 
@@ -81,7 +83,7 @@ class Storages:
             return None
         for tensor, other in pairs:
             if other.untyped_storage().data_ptr() == storage.data_ptr() and tensor.dtype == host.dtype:
-                return self.view(tensor, host.shape, host.stride(), host.storage_offset())
+                return self.view(tensor, host.shape, host.stride(), int(host.storage_offset()))
         return None
 
     def host(self, tensor: torch.Tensor) -> torch.Tensor:
@@ -115,10 +117,10 @@ class Storages:
         mask = _view_of(masks, tensor, _MASKS[size])
         (torch.view_as_real(mask).view(torch.int64) if mask.is_complex() else mask).fill_(-1)
 
-    def _new_twins(self, kept: dict[int, Twins], address: int, data: object) -> Twins:
+    def _new_twins(self, kept: dict[int, Twins], address: int, data: NDArray[np.uint8]) -> Twins:
         """Return twins over `data`; keep them if the storage starts an allocation, whose deleter removes them."""
         with torch.inference_mode(mode=False):  # tensors of inference mode cannot be written outside of it
-            twins: Twins = {torch.uint8: torch.from_numpy(data)}
+            twins: Twins = {torch.uint8: tensor_of(data)}
         found = self._memory.allocation(address)
         if found is not None and found[0] == address:
             kept[address] = twins
@@ -150,6 +152,13 @@ def span(shape: Sequence[int], strides: Sequence[int]) -> int:
             return 0
         count += (extent - 1) * stride
     return count
+
+
+def tensor_of(data: NDArray[np.uint8]) -> torch.Tensor:
+    """Return a CPU tensor over the bytes of an array."""
+    untyped: Any = torch
+    made: torch.Tensor = untyped.from_numpy(data)
+    return made
 
 
 def _view_of(twins: Twins, tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:

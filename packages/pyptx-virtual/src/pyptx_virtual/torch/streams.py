@@ -103,16 +103,16 @@ class EventBase(torch.Event):
         """Handle of the event, 0 before it is recorded."""
         return 0 if self.time is None else id(self.simulated)
 
-    def record(self, stream: StreamBase) -> None:
+    def record(self, stream: torch.Stream | None = None) -> None:
         """Record the event after the present work of a stream; a timed event completes that work."""
-        stream.simulated.record(self.simulated)
+        self._stream(stream).record(self.simulated)
         if self.timed:
             self.simulated.synchronize()
         self.time = time.perf_counter()
 
-    def wait(self, stream: StreamBase) -> None:
+    def wait(self, stream: torch.Stream | None = None) -> None:
         """Order later work of a stream after the event."""
-        stream.simulated.wait(self.simulated)
+        self._stream(stream).wait(self.simulated)
 
     def query(self) -> bool:
         """Return whether the work before the event is complete."""
@@ -122,10 +122,17 @@ class EventBase(torch.Event):
         """Complete the work before the event."""
         self.simulated.synchronize()
 
-    def elapsed_time(self, end_event: EventBase) -> float:
+    def _stream(self, stream: torch.Stream | None) -> Stream:
+        """Return the simulated stream of one of torch's; None: the current one."""
+        streams = self.virtual_device.streams
+        return streams.current if stream is None else streams.find(stream.stream_id)
+
+    def elapsed_time(self, other: torch.Event) -> float:
         """Return the milliseconds between two records."""
-        if not (self.timed and end_event.timed):
+        if not isinstance(other, EventBase):
+            raise TypeError(f"expected a torch.cuda.Event, got {other!r}")
+        if not (self.timed and other.timed):
             raise ValueError("Both events must be created with argument 'enable_timing=True'.")
-        if self.time is None or end_event.time is None:
+        if self.time is None or other.time is None:
             raise ValueError("Both events must be recorded before calculating elapsed time.")
-        return (end_event.time - self.time) * 1e3
+        return (other.time - self.time) * 1e3

@@ -6,7 +6,6 @@ calls while it traces or runs compiled code, and would compile these, too.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from torch._C._dynamo.eval_frame import _FrameAction, _FrameExecStrategy, set_code_exec_strategy
@@ -21,8 +20,8 @@ _SKIP: Final = _FrameExecStrategy(_FrameAction.SKIP, _FrameAction.SKIP)
 
 def untraced(function: AnyFunction) -> AnyFunction:
     """Return the function, which TorchDynamo now skips together with the functions that it calls."""
-    plain: object = function.func if isinstance(function, partial) else function
-    plain = getattr(plain, "__func__", plain)
+    plain = getattr(function, "func", function)  # of a functools.partial
+    plain = getattr(plain, "__func__", plain)  # of a bound method
     code = getattr(plain, "__code__", None)
     if code is not None:  # a function in Python
         set_code_exec_strategy(code, _SKIP)

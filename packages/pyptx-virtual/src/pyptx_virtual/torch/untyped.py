@@ -6,7 +6,7 @@ it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -21,7 +21,7 @@ def install_storages(storages: Storages) -> None:
     former: Any = torch.UntypedStorage
     new, resize = former.__new__, former.resize_
 
-    def new_storage(cls: type[Self], *args: Any, device: Any = None, **kwargs: Any) -> Any:  # noqa: ANN401 - torch's signature
+    def new_storage(cls: type, *args: Any, device: Any = None, **kwargs: Any) -> Any:  # noqa: ANN401 - torch's signature
         if device is None or torch.device(device).type != "cuda":
             return new(cls, *args, device=device, **kwargs)
         check_device(torch.device(device))
