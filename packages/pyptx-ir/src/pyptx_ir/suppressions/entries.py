@@ -49,7 +49,7 @@ class CodeLine:
             return False
         hint = number if self.line is None else self.line
         away = abs(number - hint)
-        nearer = lines[max(hint - away - (number > hint), 0) : hint + away - 1] if away else []
+        nearer = lines[max(hint - away - (number > hint), 0) : hint + away - 1] if away else lines[:0]
         return all(normalized(line) != code for line in nearer)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 CHUNK = 16
 """Number of bytes along the contiguous dimension that a swizzle never separates."""
 _CORE = 8  # number of rows of a core matrix (positions along K if it is MN-major)
-ROW_BYTES = 128
+ROW_BYTES: Final = 128
 """Number of bytes after which a swizzle pattern advances to its next row."""
 _PERIOD = 1024  # bytes after which every swizzle pattern repeats
 

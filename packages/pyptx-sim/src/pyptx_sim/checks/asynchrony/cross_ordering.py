@@ -245,7 +245,7 @@ class CrossOrdering:
 
         `uses` are (mbarrier offset, warps, lane masks).
         """
-        asked = []
+        asked: list[tuple[int, Offsets, Masks, tuple[int, int, int, int]]] = []
         for place, warps, masks in uses:
             self._fresh.append((place, warps, masks, self._clocks.now[warps], pc))
             made = self._made.get(place)
