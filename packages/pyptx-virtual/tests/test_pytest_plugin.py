@@ -82,7 +82,7 @@ def test_a_test_over_its_budget_is_not_finished(tmp_path: Path) -> None:
 def test_errors_that_were_found_become_suppressions(tmp_path: Path) -> None:
     accepted = ("--pyptx-suppressions", "accepted.toml")
     text = "def test_wrong():\n    launch(40)\n"
-    assert checked(tmp_path, "--pyptx", *accepted, text=text).returncode == 4  # there is no such file
+    assert checked(tmp_path, "--pyptx", *accepted, text=text).returncode == 4  # the file does not exist
     done = checked(tmp_path, "--pyptx", "--pyptx-update", *accepted, text=text)
     assert (done.returncode, "1 suppression added" in done.stdout) == (0, True)
     file = tmp_path / "accepted.toml"

@@ -35,7 +35,7 @@ class Program:
     def parse(cls, words: Sequence[str]) -> Program:
         """Return the program of a command line: `FILE.py …`, `-m MODULE …`, `-c TEXT …`, each also after `python`.
 
-        Raises ProgramNotFound if there is no program, no such file or module, or the file is not a Python program.
+        Raises ProgramNotFound if the command line names no Python program, or a file that does not exist.
         """
         given = list(words)
         if given and _PYTHON.fullmatch(Path(given[0]).name):

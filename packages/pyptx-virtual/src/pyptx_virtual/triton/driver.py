@@ -10,7 +10,6 @@ from triton.backends.driver import DriverBase
 from triton.compiler import CompiledKernel
 
 from pyptx_sim.machine.geometry import MULTIPROCESSORS
-from pyptx_virtual.activation import active
 from pyptx_virtual.device import WARP
 from pyptx_virtual.triton.launcher import Launcher
 from pyptx_virtual.triton.tuning import benchmark
@@ -58,9 +57,9 @@ class Utilities:
 class VirtualDriver(DriverBase):
     """Triton's active driver: kernels are compiled for the target of the virtual device, and launched on it."""
 
-    def __init__(self, device: VirtualDevice | None = None) -> None:
-        """Drive `device`, by default the active one."""
-        self.device = device or active()
+    def __init__(self, device: VirtualDevice) -> None:
+        """Drive `device`."""
+        self.device = device
         self.utils = Utilities(self.device)
 
     @classmethod
