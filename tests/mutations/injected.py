@@ -88,7 +88,7 @@ INJECTED = (
         ("drop a proxy fence", "publish", "missing-proxy-fence", "store write"),
         ("fence .global instead of .shared::cta", "publish", "missing-proxy-fence", "store write"),
         ("drop a barrier", "written", "shared-race", "store write"),
-        ("drop a guard", "store", "read-before-wait", "store store"),
+        ("drop a guard", "store", "global-race", "store"),
         ("drop a commit", "commit", "early-reuse", "write store"),
         ("wait for source reads only", "wait", "read-before-wait", "read-back store"),
         ("allow one more pending group", "wait", "unfinished-copy", "reduce"),
@@ -180,7 +180,7 @@ INJECTED = (
         ("drop a proxy fence", "publish", "missing-proxy-fence", "send write"),
         ("drop a barrier", "written", "shared-race", "send write"),
         ("drop a commit", "commit", "unfinished-copy", "send"),
-        ("drop a guard", "bring", "read-before-wait", "bring bring"),
+        ("drop a guard", "bring", "shared-race", "bring"),
     ),
     *injected(
         "matrices",
@@ -232,7 +232,7 @@ INJECTED = (
     *injected(
         "warpgroup_pipeline",
         ("drop a proxy fence", "fence-init", "missing-proxy-fence", "copy-left init-full"),
-        ("add 128 bytes to the address in a wgmma descriptor", "multiply", "wgmma-descriptor", "multiply"),
+        ("add 128 bytes to the address in a wgmma descriptor", "multiply", "wgmma-descriptor", "multiply copy-left"),
         ("change the swizzle of a wgmma descriptor", "multiply", "wgmma-descriptor", "multiply", 1),
         ("allow one more pending group", "wait", "early-reuse", "copy-left multiply"),
         ("drop a wait", "wait-full", "uninitialized-memory", "store multiply"),

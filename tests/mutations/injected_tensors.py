@@ -10,7 +10,7 @@ INJECTED = (
         ("allocate half of the columns", "alloc", "tmem-alloc", "alloc"),
         ("allocate twice as many columns", "alloc", "tmem-leak", "alloc"),
         ("swap a tcgen05.alloc with the next instruction", "alloc", "tmem-alloc", "relinquish alloc"),
-        ("drop a tcgen05.alloc", "alloc", "out-of-bounds", "multiply"),
+        ("drop a tcgen05.alloc", "alloc", "uninitialized-memory", "multiply address"),
         ("drop a tcgen05.dealloc", "dealloc", "tmem-leak", "alloc"),
         ("free half of the allocated columns", "dealloc", "tmem-alloc", "dealloc"),
         ("execute a tcgen05.dealloc twice", "dealloc", "tmem-alloc", "dealloc"),

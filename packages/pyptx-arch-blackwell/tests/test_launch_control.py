@@ -220,6 +220,50 @@ def test_the_block_may_be_read_before_it_is_known_that_there_is_one(options: dic
     assert launch(body, **options)[0].findings == ()
 
 
+# Each CTA reads the response and arrives at an mbarrier of the leading CTA, which then sends the next request.
+HANDED_OVER = """
+FENCE
+bar.warp.sync -1;
+@!%p0 bra WORK;
+mapa.shared::cluster.u32 %r12, %r11, 0;
+mbarrier.arriveRELEASE.shared::cluster.b64 _, [%r12];
+setp.ne.u32 %p4, %r2, 0;
+@%p4 bra WORK;
+FREE:
+mbarrier.try_wait.parityACQUIRE.shared::cta.b64 %p5, [free], %r10;
+@!%p5 bra FREE;
+xor.b32 %r10, %r10, 1;
+bra WORK;
+"""
+IN_SCOPE = {"FENCE": "fence.proxy.async.shared::cta;", "RELEASE": ".release.cluster", "ACQUIRE": ".acquire.cluster"}
+
+
+def handed_over(words: dict[str, str]) -> str:
+    """Return the body of a kernel that hands the response over with an mbarrier; `words` replace parts of it."""
+    ready = "@%p0 mbarrier.init.shared.b64 [bar], 1;"
+    free = "@%p0 mbarrier.init.shared.b64 [free], 2;\nmov.u32 %r10, 0;\nmov.u32 %r11, free;"
+    between = f"{RELEASE}\n{BETWEEN}\n{ACQUIRE}\nbra WORK;"
+    assert between in PERSISTENT
+    body = PERSISTENT.replace(ready, f"{ready}\n{free}").replace(between, HANDED_OVER)
+    for part, word in words.items():
+        body = body.replace(part, word)
+    return f".shared .align 8 .b64 free;\n{body}"
+
+
+@pytest.mark.parametrize("options", SCHEDULES[:4], ids=str)
+def test_a_fence_that_only_lacks_the_scope_of_the_cluster_has_its_own_help(options: dict[str, Any]) -> None:
+    assert launch(handed_over(IN_SCOPE), **options)[0].findings == ()
+    for narrow in ({"RELEASE": "", "ACQUIRE": ""}, {"ACQUIRE": ""}, {"RELEASE": ""}):
+        (found,) = launch(handed_over(IN_SCOPE | narrow), **options)[0].findings
+        assert found.rule == "missing-proxy-fence"
+        assert "not ordered after the proxy fence that follows the generic read" in found.message
+        assert "scope .cta" in found.notes[0]
+        assert "mbarrier.arrive.release.cluster and mbarrier.try_wait.acquire.cluster" in (found.help or "")
+    (missing,) = launch(handed_over(IN_SCOPE | {"FENCE": ""}), **options)[0].findings
+    assert (missing.rule, missing.notes) == ("missing-proxy-fence", ())
+    assert "put fence.proxy.async" in (missing.help or "")
+
+
 @pytest.mark.parametrize("fence", [f"{BETWEEN}\n{ACQUIRE}", f"fence.proxy.async.shared::cta;\n{BETWEEN}"])
 def test_one_fence_on_either_side_is_enough(fence: str) -> None:
     body = PERSISTENT.replace(f"{RELEASE}\nbarrier.cluster.arrive;\nbarrier.cluster.wait;\n{ACQUIRE}", fence)

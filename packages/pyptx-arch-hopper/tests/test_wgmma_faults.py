@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 A = SharedTile(bf16, (64, 64))
 B = SharedTile(bf16, (64, 64), major="MN")
+MIDDLE = 3 * 128  # bytes: the tile starts at row 3 of a swizzle pattern
 DISTANCES = {"leading_byte_offset": 16, "stride_byte_offset": 1024}
 SCHEDULES = [{}, {"seed": 3}, {"delay_async": True}]
 
@@ -29,20 +30,28 @@ def multiply(fault: str) -> Kernel:
 
     def product(a: object, b: object, c: object) -> None:
         sA, sB, full = smem.tile(A), smem.tile(B), smem.mbarrier(1)
+        region, into = sA, sA
+        if fault == "in the middle of a swizzle pattern":
+            region = smem.alloc(bf16, 64 * 67, align=1024)
+            into = region.address(MIDDLE // 2)
         tid, acc = reg.from_(ptx.special.tid.x(), u32), reg.wgmma_frag(m=64, n=64, dtype=f32)
         with ptx.if_(tid == 0):
             ptx.mbarrier.init(full[0], 1)
             ptx.fence.proxy_async_shared_cta()
             ptx.mbarrier.arrive_expect_tx(full[0], A.stage_bytes + B.stage_bytes)
-            ptx.cp.async_.bulk.tensor_2d(dst=sA, src=a, coord=(0, 0), mbar=full[0])
+            ptx.cp.async_.bulk.tensor_2d(dst=into, src=a, coord=(0, 0), mbar=full[0])
             ptx.cp.async_.bulk.tensor_2d(dst=sB, src=b, coord=(0, 0), mbar=full[0])
         ptx.bar.sync(0)
         ptx.mbarrier.wait(full[0], 0)
         descriptor = ptx.wgmma.descriptor(sA)
         if fault == "another swizzle":
             descriptor = ptx.wgmma.make_descriptor(sA, **{**DISTANCES, "stride_byte_offset": 512}, swizzle=2)
+        if fault == "in the middle of a swizzle pattern":
+            descriptor = ptx.wgmma.make_descriptor(region, **DISTANCES, swizzle=1, addr_byte_offset=MIDDLE)
         if fault == "a row too far":
             descriptor = ptx.wgmma.make_descriptor(sA, **DISTANCES, swizzle=1, addr_byte_offset=128)
+        if fault == "another base offset":
+            descriptor = ptx.wgmma.make_descriptor(sA, **DISTANCES, swizzle=1, base_offset=1)
         if fault == "onto itself":
             descriptor = ptx.wgmma.make_descriptor(sA, **{**DISTANCES, "stride_byte_offset": 512}, swizzle=1)
         if fault == "out of memory":
@@ -86,9 +95,10 @@ def simulate(fault: str, **schedule: Any) -> Any:
     return result, a.astype(np.float64) @ b.astype(np.float64)
 
 
+@pytest.mark.parametrize("where", ["", "in the middle of a swizzle pattern"])
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
-def test_a_product_without_a_fault_is_right_and_clean(schedule: dict[str, Any]) -> None:
-    result, expected = simulate("", **schedule)
+def test_a_product_without_a_fault_is_right_and_clean(where: str, schedule: dict[str, Any]) -> None:
+    result, expected = simulate(where, **schedule)
     assert result.findings == ()
     np.testing.assert_allclose(result.outputs[0], expected, rtol=0, atol=1e-5)
 
@@ -101,7 +111,12 @@ def test_a_product_without_a_fault_is_right_and_clean(schedule: dict[str, Any]) 
             "wgmma-descriptor",
             "written with 128B swizzle, read with 64B swizzle",
         ),
-        ("a row too far", "wgmma-descriptor", "base offset is 0, matrix starts at swizzle row 1"),
+        ("a row too far", "wgmma-descriptor", "written with 128B swizzle, read with 128B swizzle from row 1"),
+        (
+            "another base offset",
+            "wgmma-descriptor",
+            "written with 128B swizzle, read with 128B swizzle with base offset 1",
+        ),
         ("onto itself", "wgmma-descriptor", "overlaps itself"),
         ("out of memory", "out-of-bounds", "64 x 16 matrix"),
         ("of two minds", "wgmma-descriptor", "not uniform across the warpgroup"),

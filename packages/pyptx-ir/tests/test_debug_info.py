@@ -189,6 +189,7 @@ PACKAGES = "/env/env/lib/python3.12/site-packages/"
         (["/usr/local/cuda-13.0/bin/../targets/x86_64-linux/include/sm_30_intrinsics.hpp", "helper.h", "main.cu"], 1),
         ([r"C:\CUDA\v13.0\include\cub\block.cuh", r"C:\work\main.cu"], 1),
         (["/env/project/include/helper.cuh", "main.cu"], 0),
+        (["/src/triton/python/triton/language/standard.py", "/src/sums.py"], 1),
         (["functor.cu", "/usr/include/thrust/for_each.h"], 0),
         ([PACKAGES + "triton/language/core.py", PACKAGES + "liger/rope.py", PACKAGES + "liger/ops.py"], 1),
         ([PACKAGES + "triton/language/core.py", PACKAGES + "triton/language/standard.py"], 0),

@@ -66,6 +66,7 @@ def is_accepted(found: Suppressions, problem: Problem, run: Run | None = None) -
         ('file = "kernel.py"\ncode = "store(x, total)"', {3}),
         ('file = "kernel.py"\nline = 99\ncode = "store(x, total)"', {3}),
         ('file = "kernel.py"\nline = 1\ncode = "total = load(x)"', {2}),
+        ('file = "kernel.py"\nline = 3\ncode = "total = load(x)"', {2}),
         ('file = "kernel.py"\nline = 5\ncode = "total  =  load(x)"', {4}),
         ('file = "kernel.py"\nline = 3\ncode = "gone()"', set[int]()),
         ('file = "./kernel.py"\nfunction = "kernel"', {1, 2, 3, 4}),
@@ -120,12 +121,22 @@ def test_an_entry_of_a_kernel_matches_in_its_runs_only(folder: Path) -> None:
     assert not is_accepted(found, problem())
 
 
+def test_a_problem_without_a_line_is_suppressed_by_its_input(folder: Path) -> None:
+    unwritten = Problem("k.py:kernel", RULE, "error", "output not written")
+    found = suppressions(folder, text_of(suppression_of(unwritten, ".", "reviewed")))
+    assert is_accepted(found, unwritten)
+    assert not is_accepted(found, Problem("k.py:other", RULE, "error", "output not written"))
+
+
 def test_files_are_relative_to_the_suppressions_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "ci").mkdir()
     found = suppressions(folder / "ci", entry('file = "../kernel.py"\nline = 3'))
     assert is_accepted(found, problem(3))
     monkeypatch.chdir(folder / "ci")
-    assert is_accepted(Suppressions.load("s.toml"), problem(3, file="../kernel.py"))
+    relative = Suppressions.load("s.toml")
+    assert is_accepted(relative, problem(3, file="../kernel.py"))
+    monkeypatch.chdir(folder)
+    assert is_accepted(relative, problem(3))
 
 
 def test_a_file_of_an_installed_package_matches_in_every_environment(folder: Path) -> None:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from textwrap import dedent
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyptx_sim import Result, run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pyptx_sim import Finding
 
 REGISTERS = """\
 .reg .pred %p<10>;
@@ -39,6 +45,13 @@ def execute(body: str, *arguments: Any, grid: int = 1, block: int = 32, **option
     """Run a kernel with this body on `arguments`; return the result."""
     text = {key: options.pop(key) for key in ("parameters", "before") if key in options}
     return run(module(body, **text), grid=grid, block=block, args=arguments, **options)
+
+
+def rules_found(findings: Iterable[Finding]) -> set[str]:
+    """Return the rules of findings, and those of the findings that were merged with them, which a note names."""
+    found = list(findings)
+    merged = re.findall(r"(\S+) of the same accesses, too", "\n".join(note for each in found for note in each.notes))
+    return {*(each.rule for each in found), *merged}
 
 
 def words(body: str, count: int = 32, **options: Any) -> np.ndarray[Any, np.dtype[np.uint32]]:

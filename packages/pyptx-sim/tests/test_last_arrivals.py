@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from .ptx_text import execute
+from .ptx_text import execute, rules_found
 
 SCHEDULES: list[dict[str, Any]] = [{}, {"delay_async": True}, *({"seed": seed} for seed in range(1, 5))]
 ORDERS = {
@@ -54,7 +54,7 @@ def last_reads(before: str, atom: str, after: str, groups: int = 1, last: str = 
 
 def run(body: str, block: int, **schedule: Any) -> tuple[np.ndarray[Any, Any], set[str]]:
     words = np.zeros(1536, np.uint32)
-    return words, {finding.rule for finding in execute(body, words, block=block, **schedule).findings}
+    return words, rules_found(execute(body, words, block=block, **schedule).findings)
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=str)

@@ -94,7 +94,9 @@ def test_blocks_have_pools_of_their_own() -> None:
     findings = run(text, grid=2, block=384, args=[np.zeros(384, np.uint32)]).findings  # both CTAs write the same words
     (finding,) = (finding for finding in findings if finding.rule != "global-race")
     assert finding.rule == "deadlock"
-    assert all("of CTA (0, 0, 0)" in note for note in finding.notes)
+    *waits, earlier = finding.notes
+    assert all("of CTA (0, 0, 0)" in note for note in waits)
+    assert "error[global-race] was found before" in earlier
     assert not any("of CTA (1, 0, 0)" in note for note in finding.notes)
 
 

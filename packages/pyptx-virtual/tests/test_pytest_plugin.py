@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-import subprocess
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from .programs import program, python
+
+if TYPE_CHECKING:
+    import subprocess
+    from pathlib import Path
 
 TESTS = """
 import pytest

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-import subprocess
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from .programs import program, python
 
-RUN = ("-m", "pyptx_virtual.command")
+if TYPE_CHECKING:
+    import subprocess
+    from pathlib import Path
 
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -77,7 +78,8 @@ def test_modules_and_commands_of_python_run(tmp_path: Path) -> None:
     package = tmp_path / "package"
     package.mkdir()
     (package / "__main__.py").write_text("import sys; print(__package__, sys.argv[1:])\n")
-    assert run(tmp_path, "--", "-m", "package", "a").stdout == "package ['a']\n"
+    assert run(tmp_path, "-m", "package", "a").stdout == "package ['a']\n"
+    assert run(tmp_path, "--schedules", "2", "-c", "import sys; print(sys.argv)", "-m").stdout == "['-c', '-m']\n"
     assert run(tmp_path, "--", "python", "-m", "package", "a").stdout == "package ['a']\n"
     assert run(tmp_path, "--", "python", "-c", "import sys; print(sys.argv)", "b").stdout == "['-c', 'b']\n"
 

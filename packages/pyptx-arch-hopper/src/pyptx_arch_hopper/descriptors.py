@@ -8,7 +8,7 @@ hold bytes divided by 16:
 | 0–13 | start address |
 | 16–29 | leading dimension byte offset |
 | 32–45 | stride dimension byte offset |
-| 49–51 | base offset: row of the swizzle pattern at the start address, 0 if the start is aligned |
+| 49–51 | base offset: 128-byte row of addresses at which the swizzle pattern starts, 0 after a tensor copy |
 | 62–63 | swizzle: 0 none, 1 128B, 2 64B, 3 32B |
 """
 

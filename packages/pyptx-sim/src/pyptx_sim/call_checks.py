@@ -14,6 +14,7 @@ import os
 import warnings
 from typing import TYPE_CHECKING, Final
 
+from pyptx_ir.debug_info import user_frame
 from pyptx_ir.isa.modules.counting import counted
 from pyptx_sim.errors import FindingWarning, LaunchError, SimulationError
 from pyptx_sim.machine.geometry import MULTIPROCESSORS
@@ -61,7 +62,8 @@ def warn(kernel: str, findings: Sequence[Finding]) -> None:
         return
     first, others = findings[0], len(findings) - 1
     more = f" (and {counted(others, 'more finding')})" if others else ""
-    file, line = (first.origin[0].file, first.origin[0].line) if first.origin else (f"<{kernel}>", first.line or 1)
+    user = user_frame(first.origin) if first.origin else None
+    file, line = (f"<{kernel}>", first.line or 1) if user is None else (user.file, user.line)
     warnings.warn_explicit(
         f"{kernel}: {first}\n{kernel}.simulate(…) with the same arguments returns all findings{more}; PYPTX_CHECKS=off "
         "disables the checks of calls",

@@ -144,7 +144,8 @@ def _stopped(
         _write(options, (), text="", error="interrupted")
         raise error
     message = str(error) if isinstance(error, SimulationInterrupted) else error.without_findings
-    found = apply(accepted, error.findings, kernel=_input(options), files=files)
+    nothing_tried = run_of(options.entry or "", (), "none")
+    found = apply(accepted, error.findings, kernel=_input(options), files=files, run=nothing_tried)
     text = "".join(f"{each}\n\n" for each in found.kept) + remarks(accepted, len(found.suppressed))
     _write(options, found.problems, text=text, error=message)
     _show_timeline(options)

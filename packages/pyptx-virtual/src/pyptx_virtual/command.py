@@ -44,8 +44,7 @@ def run(argv: Sequence[str]) -> int:
 
 
 def _ran(options: argparse.Namespace) -> int:
-    words: list[str] = options.program
-    program = Program.parse(words[1:] if words[:1] == ["--"] else words)
+    program = Program.parse(_words(options))
     rules_of(options.checks)  # an unknown name is an error before the program starts
     session = Session(options.checks, load_suppressions(options), options.strict_suppressions)
     device = activate(
@@ -65,10 +64,23 @@ def _ran(options: argparse.Namespace) -> int:
     return status or (ERRORS if verdict.failed else 0)
 
 
+def _words(options: argparse.Namespace) -> list[str]:
+    """Return the command line of the program."""
+    if options.module is not None:
+        return ["-m", *options.module]
+    if options.text is not None:
+        return ["-c", *options.text]
+    words: list[str] = options.program
+    return words[1:] if words[:1] == ["--"] else words
+
+
 def _write(options: argparse.Namespace, program: Program, verdict: Verdict, device: VirtualDevice, status: int) -> None:
-    """Print the findings and the summary to standard error; write a report in another format to its file."""
+    """Print the findings and the summary to standard error; write reports in other formats to their files."""
     sys.stdout.flush()
     write(verdict.text(device.name), sys.stderr)
+    if options.summary is not None:
+        with Path(options.summary).open("a", encoding="utf-8") as file:
+            file.write(verdict.markdown(device.name))
     if options.format == "text":
         return
     text = render(verdict.report(program.name, status), options.format)
@@ -90,9 +102,13 @@ def run_parser() -> CommandParser:
     add("--require-launches", action="store_true", help="fail if the program launches no kernel")
     add("--shadow-gpu", action="store_true", help="use the virtual GPU although the machine has a GPU")
     add("--output", dest="report", metavar="FILE", help="write the report of --format to FILE")
+    add("--summary", metavar="FILE", help="append a summary in Markdown to FILE, such as $GITHUB_STEP_SUMMARY")
     add_format(parser)
     add_suppressions(parser)
-    add("program", nargs=argparse.REMAINDER, metavar="PROGRAM", help="FILE.py, -m MODULE, or python …; its arguments")
+    rest = argparse.REMAINDER
+    add("-m", dest="module", nargs=rest, metavar="MODULE", help="run a module; its arguments")
+    add("-c", dest="text", nargs=rest, metavar="TEXT", help="run Python code; its arguments")
+    add("program", nargs=rest, metavar="PROGRAM", help="FILE.py, or a command that starts with python; its arguments")
     return parser
 
 

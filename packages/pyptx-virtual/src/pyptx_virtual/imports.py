@@ -41,8 +41,8 @@ class _Finder(MetaPathFinder):
         return spec
 
     def _attached(self, name: str) -> None:
-        self._names.discard(name)
         self._attach(name)
+        self._names.discard(name)
 
 
 class _Loader(Loader):

@@ -5,12 +5,7 @@ The module is imported by every run of pytest, and imports the simulator only wi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
-
-if TYPE_CHECKING:
-    from pyptx_virtual.checked_tests import CheckedTests
 
 _NAME = "pyptx-checked-tests"
 
@@ -52,8 +47,3 @@ def pytest_configure(config: pytest.Config) -> None:
         "pyptx(allow=(), schedules=None, checks=None, budget=None): with --pyptx: rules that do not fail the test; "
         "number of schedules, rules to check, and seconds of simulation",
     )
-
-
-def checked_tests(config: pytest.Config) -> CheckedTests | None:
-    """Return the plugin that checks tests; None without `--pyptx`."""
-    return config.pluginmanager.get_plugin(_NAME)

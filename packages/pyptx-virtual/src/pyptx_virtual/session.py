@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -141,6 +142,18 @@ class Verdict:
             yield f"  {counted(self.suppressed, 'finding')} suppressed"
         yield from (f"{each.positions[0]}: {each}" for each in self.unused)
 
+    def markdown(self, device: str) -> str:
+        """Return a summary as Markdown, for job summaries of GitHub Actions: a table of kernels, then the findings."""
+        rows = [
+            f"| `{kernel.name}` | {kernel.launches:,} | {kernel.instructions:,} | {counts(self.kept[kernel.name])} |\n"
+            for kernel in self.kernels
+        ]
+        head = f"### pyptx: {_launches(self.launches)} on {device}\n\n"
+        table = "| kernel | launches | instructions | findings |\n|---|--:|--:|---|\n"
+        found = [_fenced(str(finding)) for findings in self.kept.values() for finding in findings]
+        unused = [_fenced(f"{each.positions[0]}: {each}") for each in self.unused]
+        return "".join([head, *([table, *rows, "\n"] if rows else []), *found, *unused])
+
     def report(self, name: str, status: int) -> Report:
         """Return a report about the program `name`, which ended with `status`, for tools."""
         details = {
@@ -162,6 +175,12 @@ class Verdict:
 
 def _launches(count: int) -> str:
     return f"{count} launch{'es' * (count != 1)}"
+
+
+def _fenced(text: str) -> str:
+    """Return a text as a code block of Markdown, whatever it contains."""
+    fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", text)), 0)
+    return f"{fence}text\n{text}\n{fence}\n\n"
 
 
 def counts(findings: Iterable[Finding]) -> str:

@@ -135,8 +135,7 @@ def _sound(turn: ExecutionContext, item: Copied) -> bool:
 
 
 def _touches(item: Copied) -> Iterator[AsyncAccess]:
-    matrix = matrix_of(int(item.descriptors[0]))
-    layout = swizzle(matrix.swizzle, matrix.atom, "tcgen05.cp")
+    layout = swizzle(matrix_of(int(item.descriptors[0])), "tcgen05.cp")
     for block in range(item.count):
         blocks = item.blocks + block
         places = located(item.descriptors, blocks, item.wave.shared.stride)

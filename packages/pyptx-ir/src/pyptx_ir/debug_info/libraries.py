@@ -10,10 +10,11 @@ if TYPE_CHECKING:
 
     from pyptx_ir.plugins.rows import Frame
 
-# Folders of installed libraries: a Python package, the system's headers, and the CUDA toolkit's headers on Linux and
-# Windows. Other header files belong to the user.
+# Folders of installed libraries: a Python package, Triton's own functions wherever Triton is, the system's headers, and
+# the CUDA toolkit's headers on Linux and Windows. Other header files belong to the user.
 _LIBRARY: Final = re.compile(
     r""".*?/(?: (?:site|dist)-packages/[^/]+
+              | triton/(?:language|experimental/gluon/language)
               | usr/(?:local/)?include
               | cuda(?:-[\d.]+)?/(?:[^/]+/)*include
               | CUDA/v[\d.]+/include

@@ -55,13 +55,13 @@ def suppress_parser() -> CommandParser:
 
 def _suppressed(options: argparse.Namespace) -> int:
     problems = [problem for name in options.reports for problem in _problems(name)]
-    path = Path(options.output)
+    path, folder = Path(options.output), str(Path(options.output).absolute().parent)
     text = path.read_text(encoding="utf-8") if path.exists() else HEADING
-    known = Suppressions(options.output, read(text, options.output, unreviewed=True))
+    known = Suppressions(options.output, folder, read(text, options.output, unreviewed=True))
     entries: dict[str, None] = {}
     for problem in problems:
         if not _is_accepted(problem, known):
-            entries[text_of(suppression_of(problem, str(path.parent), options.reason.strip()))] = None
+            entries[text_of(suppression_of(problem, folder, options.reason.strip()))] = None
     if entries:
         gap = "" if text.endswith("\n") else "\n"
         path.write_text("\n".join((text + gap, *entries)), encoding="utf-8")
@@ -74,8 +74,7 @@ def _is_accepted(problem: Problem, known: Suppressions) -> bool:
     """Return whether a problem needs no entry: a note, an unused suppression, or a problem that has an entry."""
     if problem.severity == "note" or problem.rule == UNUSED or problem.suppressed:
         return True
-    folder = str(Path(known.path).parent)
-    return any(each.matches(problem, each.kernel or "", folder) for each in known.entries)
+    return any(each.matches(problem, each.kernel or "", known.folder) for each in known.entries)
 
 
 def _problems(name: str) -> Iterator[Problem]:

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyptx_ir.reports import Position, Problem
 
 _INSTALLED: Final = ("site-packages/", "dist-packages/")
@@ -33,15 +35,22 @@ class CodeLine:
             return False
         if self.file is not None and not is_file(position.file, self.file, folder):
             return False
-        return self.number_in(position.file) in {None, position.line}
+        lines = [] if self.code is None else lines_of(position.file)
+        if self.code is None or not lines:
+            return self.line in {None, position.line}
+        return self._is_nearest(normalized(self.code), lines, position.line)
 
-    def number_in(self, file: str) -> int | None:
-        """Return the line's number in a file; None for any line, and 0 if no line has the code."""
-        lines = [] if self.code is None else lines_of(file)
-        if not lines:
-            return self.line
-        numbers = [number for number, text in enumerate(lines, 1) if text == normalized(self.code or "")]
-        return min(numbers, key=lambda number: abs(number - (self.line or number)), default=0)
+    def _is_nearest(self, code: str, lines: Sequence[str], number: int) -> bool:
+        """Return whether line `number` of a file has the code, and no line with this code is nearer to `line`.
+
+        Of two lines at the same distance, the first one is nearer.
+        """
+        if number > len(lines) or normalized(lines[number - 1]) != code:
+            return False
+        hint = number if self.line is None else self.line
+        away = abs(number - hint)
+        nearer = lines[max(hint - away - (number > hint), 0) : hint + away - 1] if away else lines[:0]
+        return all(normalized(line) != code for line in nearer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +58,8 @@ class Suppression:
     """An accepted problem: its rule, its place and the reason.
 
     `at` is the line of the problem or of its second instruction; with `other`, both lines must match, in any order,
-    because the schedule decides which access of a data race is the second one. `kernel` limits the entry to a kernel.
-    `number` (from 0) is the entry's number in its file, `row` its line there.
+    because the schedule decides which access of a data race is the second one. `kernel` limits the entry to a kernel,
+    named by its entry, or to an input of a report. `number` (from 0) is the entry's number in its file, `row` its line.
     """
 
     rule: str
@@ -63,7 +72,7 @@ class Suppression:
 
     def matches(self, problem: Problem, kernel: str, folder: str) -> bool:
         """Return whether this is the entry of a problem of `kernel`; `folder` contains the suppressions file."""
-        if self.rule != problem.rule or self.kernel not in {None, kernel}:
+        if self.rule != problem.rule or self.kernel not in {None, kernel, problem.input}:
             return False
         found = places_of(problem)
         if self.other is None:
@@ -93,9 +102,9 @@ def is_file(path: str, name: str, folder: str) -> bool:
 
 
 def lines_of(file: str) -> list[str]:
-    """Return the lines of a file, with single spaces; empty if the file cannot be read."""
+    """Return the lines of a file; empty if the file cannot be read."""
     linecache.checkcache(file)
-    return [normalized(line) for line in linecache.getlines(file)]
+    return linecache.getlines(file)
 
 
 def normalized(text: str) -> str:

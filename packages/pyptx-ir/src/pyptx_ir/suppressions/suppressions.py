@@ -32,11 +32,13 @@ class Run:
 class Suppressions:
     """Entries of a suppressions file, with a record of the runs to which they were applied.
 
-    `used` are the numbers of the entries that matched a problem, `tried` those of the entries that could have matched
-    one. A process that collects the runs of others unites their sets.
+    `folder` contains the file, as an absolute path: names of files in entries are relative to it. `used` are the
+    numbers of the entries that matched a problem, `tried` those of the entries that could have matched one. A process
+    that collects the runs of others unites their sets.
     """
 
     path: str
+    folder: str
     entries: tuple[Suppression, ...]
     used: set[int] = field(default_factory=set[int])
     tried: set[int] = field(default_factory=set[int])
@@ -51,7 +53,7 @@ class Suppressions:
 
         """
         file = Path(path)
-        return cls(str(path), read(file.read_text(encoding="utf-8"), str(path)))
+        return cls(str(path), str(file.absolute().parent), read(file.read_text(encoding="utf-8"), str(path)))
 
     def apply(self, problems: Iterable[Problem], run: Run | None = None) -> tuple[Problem, ...]:
         """Return the problems, the matched ones with the reason as `suppressed`; record the used entries.
@@ -81,13 +83,11 @@ class Suppressions:
         )
 
     def _marked(self, problem: Problem, kernel: str) -> Problem:
-        folder = str(Path(self.path).parent)
-        found = [each for each in self.entries if each.matches(problem, kernel, folder)]
+        found = [each for each in self.entries if each.matches(problem, kernel, self.folder)]
         self.used.update(each.number for each in found)
         return replace(problem, suppressed=found[0].reason) if found else problem
 
     def _could_match(self, entry: Suppression, run: Run) -> bool:
-        folder = str(Path(self.path).parent)
         if entry.rule not in run.rules or entry.kernel not in {None, run.kernel}:
             return False
-        return entry.at.file is None or any(is_file(file, entry.at.file, folder) for file in run.files)
+        return entry.at.file is None or any(is_file(file, entry.at.file, self.folder) for file in run.files)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pyptx_ir.debug_info import SOURCE_LINE
-from pyptx_ir.suppressions.entries import CodeLine, Suppression, lines_of, places_of
+from pyptx_ir.suppressions.entries import CodeLine, Suppression, lines_of, normalized, places_of
 from pyptx_ir.suppressions.reading import TABLE
 
 if TYPE_CHECKING:
@@ -37,8 +37,9 @@ def suppression_of(problem: Problem, folder: str, reason: str) -> Suppression:
 def _code_line(position: Position, folder: str) -> CodeLine:
     lines = lines_of(position.file)
     name = _file_name(position.file, folder)
-    if position.line <= len(lines) and lines[position.line - 1]:
-        return CodeLine(name, position.line, lines[position.line - 1])
+    code = normalized(lines[position.line - 1]) if position.line <= len(lines) else ""
+    if code:
+        return CodeLine(name, position.line, code)
     return CodeLine(name, position.line, function=position.function or None)
 
 

@@ -196,4 +196,5 @@ class Context:
         }
         if not others:
             return results[first]
-        return replace(results[first], findings=Exploration({each: results[each] for each in self.schedules}).all_findings)
+        found = Exploration({each: results[each] for each in self.schedules}).all_findings
+        return replace(results[first], findings=found)

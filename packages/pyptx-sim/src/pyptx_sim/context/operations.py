@@ -20,11 +20,10 @@ if TYPE_CHECKING:
 class DeviceLaunch:
     """One launch of a `Context`, in order of the calls: `number` counts from 0, `stream` is the stream's number.
 
-    `modules` are the linked
-    modules of the kernel. `after` are the numbers of the launches and host operations that streams, events and graphs order directly before
-    it. `result` is None until the launch is complete. `error` is the exception that ended it. `seconds` is the time
-    that the simulation took. If a dependent launch was simulated together with this one, its record has the result of
-    both, and `within` is its number.
+    `modules` are the linked modules of the kernel. `after` are the numbers of the launches and host operations that
+    streams, events and graphs order directly before it. `result` is None until the launch is complete. `error` is the
+    exception that ended it. `seconds` is the time that the simulation took. If a dependent launch was simulated
+    together with this one, its record has the result of both, and `within` is its number.
     """
 
     number: int

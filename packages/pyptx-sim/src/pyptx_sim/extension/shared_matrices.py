@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
 
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 CHUNK = 16
 """Number of bytes along the contiguous dimension that a swizzle never separates."""
 _CORE = 8  # number of rows of a core matrix (positions along K if it is MN-major)
-_ROW = 128  # bytes after which a swizzle pattern advances to its next row
+ROW_BYTES: Final = 128
+"""Number of bytes after which a swizzle pattern advances to its next row."""
 _PERIOD = 1024  # bytes after which every swizzle pattern repeats
 
 
@@ -76,7 +77,7 @@ def places(matrix: SharedMatrix, extent: Extent) -> IntArray:
     first = _places(matrix.leading, matrix.stride, pattern, phase, extent) + (matrix.start - phase)
     if matrix.second is None:
         return first
-    inside = (matrix.start % _ROW + np.arange(first.shape[1]) * CHUNK) // _ROW == 0
+    inside = (matrix.start % ROW_BYTES + np.arange(first.shape[1]) * CHUNK) // ROW_BYTES == 0
     begin, fits = matrix.second % _PERIOD, int(np.count_nonzero(inside))
     rest = replace(extent, k=(first.shape[1] - fits) * CHUNK * 8 // extent.bits)
     behind = _places(matrix.leading, matrix.stride, pattern, begin, rest) + (matrix.second - begin)
@@ -100,7 +101,7 @@ def _places(leading: int, stride: int, pattern: tuple[int, int, int], phase: int
         linear = phase + inside + core * stride + along % width * CHUNK + along // width * leading
     else:
         linear = phase + inside + core * leading + along * stride
-    return linear ^ ((linear // _ROW - base) % (swizzle // atom)) * atom if swizzle > CHUNK else linear
+    return linear ^ ((linear // ROW_BYTES - base) % (swizzle // atom)) * atom if swizzle > CHUNK else linear
 
 
 def gather(arena: Arena, matrices: Sequence[Located], extent: Extent, dtype: np.dtype[np.generic]) -> Array:

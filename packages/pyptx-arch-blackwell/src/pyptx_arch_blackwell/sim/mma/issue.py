@@ -276,8 +276,8 @@ def _touches(products: MmaBatch) -> Iterator[AsyncAccess]:
     for _, bits, blocks, extent in _read_shared(products):
         matrices = located(bits, blocks, stride)
         where, size = pieces(matrices, extent)
-        owners, first = np.repeat(np.arange(n), where.shape[1]), matrices[0][0]
-        layout = swizzle(first.swizzle, first.atom, "tcgen05.mma")
+        owners = np.repeat(np.arange(n), where.shape[1])
+        layout = swizzle(matrices[0][0], "tcgen05.mma")
         yield AsyncAccess("shared", writes=False, offsets=where.reshape(-1), size=size, owners=owners, layout=layout)
     for number, (rectangles, addresses) in enumerate(_matrices(products)):
         yield touch(products.blocks, addresses, rectangles, writes=not number)

@@ -38,7 +38,8 @@ class Unknown:
 class Elements:
     """Elements of a simulator arena in copy order: `index` counts elements of `dtype` from the arena's start.
 
-    `swizzle` is the swizzle mode of a box in shared memory; None for other elements. In each group of
+    `swizzle` is the swizzle mode of a box in shared memory, None for other elements; `start` is the address of the
+    box in its CTA's shared memory. In each group of
     `together` consecutive elements, the elements are distinct and fill a contiguous range of bytes, in any order.
     """
 
@@ -48,6 +49,7 @@ class Elements:
     index: IntArray
     swizzle: str | None = None
     together: int = 1
+    start: int = 0
 
     @property
     def offsets(self) -> IntArray:

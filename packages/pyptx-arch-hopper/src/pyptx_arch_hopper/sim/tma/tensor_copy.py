@@ -288,4 +288,5 @@ def _box(turn: ExecutionContext, described: Descriptor, shared: int, step: int) 
         return None
     index = described.shared_index(start, base, step)
     together = len(index) if described.gapless else 1
-    return Elements("shared", memory.arena, dtype_of_unit(step), index, described.map.swizzle_name, together)
+    kind, swizzle = dtype_of_unit(step), described.map.swizzle_name
+    return Elements("shared", memory.arena, kind, index, swizzle, together, start)

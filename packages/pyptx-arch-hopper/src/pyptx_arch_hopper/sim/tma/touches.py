@@ -51,7 +51,9 @@ def _touch(side: Elements, known: Mask | None, barrier: int | None, *, writes: b
     pieces, size = _pieces(side, None if side.space == "shared" else known)
     owners = np.zeros(len(pieces), np.int64)
     barriers = None if barrier is None else np.array([barrier])
-    layout = swizzle(side.swizzle, "cp.async.bulk.tensor") if writes and side.swizzle is not None else None
+    layout = None
+    if writes and side.swizzle is not None:
+        layout = swizzle(side.swizzle, "cp.async.bulk.tensor", side.start)
     return AsyncAccess(side.space, writes, pieces, size, owners, barriers, atomic, layout=layout)
 
 

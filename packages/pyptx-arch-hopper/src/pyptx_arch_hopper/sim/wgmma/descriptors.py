@@ -95,11 +95,6 @@ def _problem(start: int, end: int, matrix: SharedMatrix, extent: Extent) -> tupl
             f"outside shared memory ({start:#x} to {end - 1:#x})"
         )
         return "out-of-bounds", message, "check the descriptor's address and strides", False
-    rows = matrix.swizzle // CHUNK
-    row = matrix.start // 128 % rows
-    if row != matrix.base % rows:
-        message = f"invalid matrix descriptor: base offset is {matrix.base}, matrix starts at swizzle row {row}"
-        return "wgmma-descriptor", message, f"align the matrix to {rows * 128} bytes", True
     if np.unique(where).size != where.size:
         message = (
             f"invalid matrix descriptor: {extent.mn} x {extent.k} matrix overlaps itself "

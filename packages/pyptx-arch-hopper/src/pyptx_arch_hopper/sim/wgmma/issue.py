@@ -133,8 +133,9 @@ def _touches(products: WgmmaBatch) -> Iterator[AsyncAccess]:
         matrices = located(bits, products.blocks)
         where, size = pieces(matrices, extent)
         owners = np.repeat(np.arange(len(products)), where.shape[1])
-        width = matrices[0][0].swizzle
-        layout = swizzle(f"{width}B" if width > CHUNK else "none", "wgmma.mma_async")
+        first = matrices[0][0]
+        mode = f"{first.swizzle}B" if first.swizzle > CHUNK else "none"
+        layout = swizzle(mode, "wgmma.mma_async", first.start, first.base)
         yield AsyncAccess("shared", writes=False, offsets=where.reshape(-1), size=size, owners=owners, layout=layout)
 
 

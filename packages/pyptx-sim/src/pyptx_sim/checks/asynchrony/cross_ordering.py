@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
+from pyptx_sim.checks.asynchrony.fence_reasons import fence_reason
 from pyptx_sim.checks.race.columns import Columns
 from pyptx_sim.checks.race.lane_masks import bits_of, masks_of
-from pyptx_sim.checks.race.reports import race_message
+from pyptx_sim.checks.race.reports import race_help, race_message
 from pyptx_sim.checks.race.tables import MASK, NOBODY, PC, TIME, WARP
 from pyptx_sim.extension import step_of
 
@@ -30,10 +32,7 @@ if TYPE_CHECKING:
         def __call__(
             self, rows: NDArray[np.int64], warps: NDArray[np.int64], last: NDArray[np.int32], *, reads: bool = ...
         ) -> NDArray[np.bool_]:
-            """Return, per shadow entry in `last`, whether it is ordered by the clock `rows[i]`.
-
-            `reads`: reads in `last` only need to be complete.
-            """
+            """Return, per entry in `last`, whether clock `rows[i]` orders it; with `reads`, whether it is complete."""
             ...
 
 
@@ -46,10 +45,8 @@ class CrossOrdering:
 
     def __init__(self, view: RunView, clocks: WarpClocks, work: AsyncRaces, report: Report) -> None:
         """Check the run that `view` describes."""
-        self._view = view
-        self._clocks = clocks
-        self._work = work
-        self._report = report
+        self._view, self._clocks, self._work, self._report = view, clocks, work, report
+        self._reason = partial(fence_reason, view, clocks, work)
         # by pc of asynchronous operations: whether their writes are visible to all proxies at once
         self._showing: dict[int, bool] = {}
         # mbarrier.init of each mbarrier: warp, lane mask, time, pc
@@ -57,8 +54,7 @@ class CrossOrdering:
         # time and pc of the last use of an mbarrier, by its offset, then by warp and lane mask
         self._uses: dict[int, dict[tuple[int, int], tuple[int, int]]] = {}
         self._fresh: list[tuple[int, Offsets, Masks, NDArray[np.int32], int]] = []  # mbarrier uses not yet in `_uses`
-        # Threads ordered after an mbarrier.init, by its warp, lane mask and time: whole warps, and lane masks of other
-        # warps.
+        # Threads ordered after an mbarrier.init, by its warp, lane mask, time: whole warps; lane masks of other warps.
         self._after: dict[tuple[int, int, int], set[int]] = {}
         self._lanes_after: dict[tuple[int, int, int], dict[int, int]] = {}
         # (mbarrier offset, warp, lane) if the mbarrier.init is visible to the proxy of the thread's asynchronous
@@ -68,12 +64,9 @@ class CrossOrdering:
 
     def next_wave(self) -> None:
         """Forget the mbarriers of the last wave of CTAs."""
-        self._made.clear()
-        self._uses.clear()
         self._fresh.clear()
-        self._after.clear()
-        self._lanes_after.clear()
-        self._shown.clear()
+        for each in (self._made, self._uses, self._after, self._lanes_after, self._shown):
+            each.clear()
 
     # --- asynchronous operations ----------------------------------------------------------------
 
@@ -125,7 +118,8 @@ class CrossOrdering:
             found += zip(which[bad].tolist(), last[bad, PC].tolist(), strict=True)
         for first, pc in found:
             why = self._work.why_early(int(warps[first]), int(work.lanes[owners[first]]))
-            self._tell("early-reuse", message, work.pc, touch.space, shadow, at, warps, first, pc, "read", why)
+            notes = (why,) if why else ()
+            self._tell("early-reuse", message, work.pc, touch.space, shadow, at, warps, first, pc, "read", notes=notes)
 
     def _against_unfenced_reads(
         self,
@@ -140,7 +134,6 @@ class CrossOrdering:
         proxy = work.proxy_of(touch)
         if proxy is None:
             return
-        message = f"{proxy.name}-proxy write to {{}} without a proxy fence after the generic read"
         all_rows = self._clocks.rows(work.warps, work.lanes)
         reads = shadow.reads_of(at) if shadow.readers is None else shadow.readers.of(at)
         for which, last in chain(reads, shadow.polls_of(at)):
@@ -149,12 +142,16 @@ class CrossOrdering:
             if not len(here):
                 continue
             rows = all_rows[owners[which[here]]]
-            masks, times = last[here, MASK], last[here, TIME]
-            bad = here[self._work.unfenced(proxy, touch.space, rows, others[here], masks, times)]
+            bad = here[self._work.unfenced(proxy, touch.space, rows, others[here], last[here, MASK], last[here, TIME])]
             if len(bad):
-                first, pc = int(which[bad[0]]), int(last[bad[0], PC])
-                warps = work.warps[owners]
-                self._tell(proxy.unfenced, message, work.pc, touch.space, shadow, at, warps, first, pc, "read")
+                first, warps = int(which[bad[0]]), work.warps[owners]
+                how, notes, help = self._reason(
+                    proxy, touch.space, int(warps[first]), int(others[bad[0]]), last[bad[0]]
+                )
+                pc, message = int(last[bad[0], PC]), f"{proxy.name}-proxy write to {{}} {how} the generic read"
+                self._tell(
+                    proxy.unfenced, message, work.pc, touch.space, shadow, at, warps, first, pc, "read", notes, help
+                )
                 return
 
     def _against_writes(
@@ -173,30 +170,31 @@ class CrossOrdering:
         if touch.atomic:
             weak = ~shadow.atomic[at]
             at, last, warps, rows = at[weak], last[weak], warps[weak], rows[weak]
+        others = last[:, WARP].astype(np.int64) - first_warp
         late = np.flatnonzero(~ordered(rows, warps, last))
         if len(late):
             kind, pc = "asynchronous write" if touch.writes else "asynchronous read", int(last[late[0], PC])
-            message = race_message("{}", kind, "write")
-            self._tell(
-                f"{touch.space}-race", message, work.pc, touch.space, shadow, at, warps, int(late[0]), pc, "write"
-            )
+            message, rule, first = race_message("{}", kind, "write"), f"{touch.space}-race", int(late[0])
+            help = race_help(rule, warps[first], last[first, WARP] - first_warp, self._view.warps_per_cta)
+            self._tell(rule, message, work.pc, touch.space, shadow, at, warps, first, pc, "write", help=help)
             return
-        others = last[:, WARP].astype(np.int64) - first_warp
         here = np.flatnonzero(others >= 0)
         proxy = work.proxy_of(touch)
         if proxy is None or not len(here):
             return
-        masks = last[here, MASK]
-        bad = here[self._work.unfenced(proxy, touch.space, rows[here], others[here], masks, last[here, TIME])]
+        masks, times = last[here, MASK], last[here, TIME]
+        bad = here[self._work.unfenced(proxy, touch.space, rows[here], others[here], masks, times)]
         if len(bad):
             pcs, which = np.unique(last[bad, PC], return_inverse=True)
             bad = bad[~np.array([self._shows(pc) for pc in pcs.tolist()])[which]]
         if len(bad):
             does = "write to" if touch.writes else "read of"
-            message = f"{proxy.name}-proxy {does} {{}} without a proxy fence after the generic write"
-            first = int(bad[0])
-            pc = int(last[first, PC])
-            self._tell(proxy.unfenced, message, work.pc, touch.space, shadow, at, warps, first, pc, "write")
+            first, pc = int(bad[0]), int(last[bad[0], PC])
+            how, notes, help = self._reason(proxy, touch.space, int(warps[first]), int(others[first]), last[first])
+            message = f"{proxy.name}-proxy {does} {{}} {how} the generic write"
+            self._tell(
+                proxy.unfenced, message, work.pc, touch.space, shadow, at, warps, first, pc, "write", notes, help
+            )
 
     def _shows(self, pc: int) -> bool:
         """Return whether all proxies see the writes of the instruction at `pc` without a proxy fence."""
@@ -218,7 +216,8 @@ class CrossOrdering:
         first: int,
         other_pc: int,
         other: str,
-        why: str = "",
+        notes: tuple[str, ...] = (),
+        help: str | None = None,
     ) -> None:
         where = self._view.describe(space, int(at[first]) * shadow.granule)
         opcode = ".".join(self._view.opcode(pc)[:3])
@@ -229,8 +228,9 @@ class CrossOrdering:
             other_pc,
             label=f"{opcode} issued by {self._view.warp_name(int(warps[first]))}",
             other_label=other,
-            notes=(why,) if why else (),
             cause=(pc, message),  # findings with equal `cause` (one missing fence or wait) are merged
+            notes=notes,
+            help=help,
         )
 
     # --- mbarriers ------------------------------------------------------------------------------
@@ -245,7 +245,7 @@ class CrossOrdering:
 
         `uses` are (mbarrier offset, warps, lane masks).
         """
-        asked = []
+        asked: list[tuple[int, Offsets, Masks, tuple[int, int, int, int]]] = []
         for place, warps, masks in uses:
             self._fresh.append((place, warps, masks, self._clocks.now[warps], pc))
             made = self._made.get(place)

@@ -32,8 +32,8 @@ class Layouts:
         self._work = work
         self._parts_of = parts_of
         self._report = report
-        # layout of the asynchronous writes at each pc; None: several layouts
-        self._layouts_of: dict[int, AccessLayout | None] = {}
+        # layouts of the asynchronous writes at each pc
+        self._layouts_of: dict[int, dict[AccessLayout, None]] = {}
 
     def issued(self, work: AsyncOperations) -> None:
         """Check the layouts of asynchronous reads, and record those of asynchronous writes."""
@@ -41,22 +41,23 @@ class Layouts:
             if touch.layout is None:
                 continue
             if touch.writes:
-                known = self._layouts_of.setdefault(work.pc, touch.layout)
-                self._layouts_of[work.pc] = touch.layout if known == touch.layout else None
-            elif any(known not in (None, touch.layout) for known in self._layouts_of.values()):
+                self._layouts_of.setdefault(work.pc, {})[touch.layout] = None
+            elif any(touch.layout not in known for known in self._layouts_of.values()):
                 self._judge(work.pc, touch, touch.layout)
 
     def _judge(self, pc: int, touch: AsyncAccess, layout: AccessLayout) -> None:
         for offset, writer in self._work.last_writers(touch):
-            written = self._layouts_of.get(writer)
-            if written is None or written == layout:
+            known = self._layouts_of.get(writer)
+            if not known or layout in known:
                 continue
+            written = next(iter(known))
             if self._written_by_warps(touch):
                 return  # a warp may have rewritten the bytes after the asynchronous write
             where = self._view.describe(touch.space, offset)
-            message = f"layout mismatch at {where}: written with {written.name}, read with {layout.name}"
+            message = f"layout mismatch at {where}: written with {written}, read with {layout}"
             labels = f"read by {layout.user}", f"write by {written.user}"
-            self._report(layout.mismatch, message, pc, writer, label=labels[0], other_label=labels[1])
+            cause = "layout", pc, layout
+            self._report(layout.mismatch, message, pc, writer, label=labels[0], other_label=labels[1], cause=cause)
 
     def _written_by_warps(self, touch: AsyncAccess) -> bool:
         """Return whether a warp has written bytes that `touch` reads."""

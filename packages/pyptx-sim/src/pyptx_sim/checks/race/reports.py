@@ -138,7 +138,7 @@ class Reports:
         why = ""
         if other.warp >= 0 and race.rule != "lane-race":
             why = self._why(me, other, int(step.rows[first]))
-        help = _HELP.get((race.rule, self._apart(me.warp, other.warp)))
+        help = race_help(race.rule, me.warp, other.warp, self._view.warps_per_cta)
         if kind == before == "write" and other.pc == step.pc and race.rule in _OF_STATE_SPACES:
             help = _HELP_ONE_STORE
         self.report(
@@ -198,11 +198,6 @@ class Reports:
                 count=len(read.offsets),
             )
 
-    def _apart(self, warp: int, other: int) -> bool:
-        """Return whether two warps are in different CTAs; a warp of an earlier wave is in another CTA."""
-        size = self._view.warps_per_cta
-        return warp // size != other // size
-
     def _entered(self, step: AccessEvent, last: NDArray[np.int32]) -> str:
         """Return the text for the warp and lanes of the first shadow entry in `last`, for messages."""
         warp = int(last[0, WARP]) - step.first_warp
@@ -210,6 +205,14 @@ class Reports:
 
     def _name(self, warp: int, mask: int) -> str:
         return f"{named(mask)} of {self._view.warp_name(warp)}"
+
+
+def race_help(rule: str, warp: int, other: int, warps_per_cta: int) -> str | None:
+    """Return how to order two accesses that race; None for the help of the rule.
+
+    The help depends on whether the warps are in different CTAs; a warp of an earlier wave is in another CTA.
+    """
+    return _HELP.get((rule, warp // warps_per_cta != other // warps_per_cta))
 
 
 def race_message(where: str, kind: str, other: str, *, within: str = "") -> str:
