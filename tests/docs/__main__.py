@@ -1,6 +1,8 @@
 """Write the output of the documentation's code and commands into its blocks, and its pictures; then read the diff.
 
-python -m tests.docs [PAGE ...]
+python -m tests.docs [--check] [PAGE ...]
+
+`--check` writes nothing, and fails if the code of a page prints another output.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 from .markdown import Outcome, run, updated
-from .pages import PAGES, PICTURES, not_run
+from .pages import PAGES, PICTURES, activates, not_run
 from .sessions import SESSIONS, masked
 from .sessions import run as run_session
 
@@ -33,7 +35,15 @@ def write(page: Path) -> None:
         page.write_text(updated(page.read_text(encoding="utf-8"), Outcome(len(stale), stale)), encoding="utf-8")
 
 
+def check(page: Path) -> None:
+    """Run the code of a page; exit with a message if its output is stale."""
+    for block, printed in run(page, not_run(page)).stale():
+        sys.exit(f"{page.name}:{block.line}: stale: run `python -m tests.docs`; the code prints:\n{printed}")
+
+
 if __name__ == "__main__":
     os.environ["PYPTX_CPU"] = "quiet"
-    for page in [Path(word).resolve() for word in sys.argv[1:]] or PAGES:
-        write(page)
+    words = [word for word in sys.argv[1:] if word != "--check"]
+    pages = [Path(word).resolve() for word in words] or sorted(PAGES, key=activates)
+    for each in pages:
+        (check if "--check" in sys.argv else write)(each)

@@ -26,6 +26,11 @@ def name(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
+def activates(page: Path) -> bool:
+    """Return whether the code of a page activates the virtual GPU, which lasts until its process exits."""
+    return "pyptx_virtual.activate(" in page.read_text(encoding="utf-8")
+
+
 def not_run(page: Path) -> frozenset[str]:
     """Return the first line of each code block of a page that the tests do not run."""
     return frozenset(first for where, first in NOT_RUN if where == name(page))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
 from .markdown import blocks, run, updated
-from .pages import PAGES, PICTURES, ROOT, name, not_run
+from .pages import PAGES, PICTURES, ROOT, activates, name, not_run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,8 +40,13 @@ WITH_CODE = [
 def test_the_code_of_a_page_runs_and_prints_what_the_page_says(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYPTX_CPU", "quiet")  # disables the warning for kernel calls on the CPU
+    if activates(page):
+        command = [sys.executable, "-m", "tests.docs", "--check", str(page)]
+        checked = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        assert checked.returncode == 0, checked.stdout + checked.stderr
+        return
+    monkeypatch.chdir(tmp_path)
     outcome = run(page, not_run(page))
     total = sum(block.language == "python" for block in blocks(page.read_text(encoding="utf-8")))
     assert outcome.count == total - len(not_run(page))

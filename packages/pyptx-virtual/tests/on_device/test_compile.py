@@ -85,6 +85,7 @@ def test_exported_programs_run() -> None:
     torch.testing.assert_close(torch.export.export(model, (x,)).module()(x), model(x))
 
 
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")  # torch 2.14 reads it
 def test_checks_of_an_operator_pass() -> None:
     found = torch.library.opcheck(thrice, (torch.ones(3, device="cuda", requires_grad=True),))
     assert set(found.values()) == {"SUCCESS"}
