@@ -9,8 +9,8 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
-from tempfile import TemporaryDirectory
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from .table import HERE, ROOT
@@ -49,7 +49,9 @@ def installed(release: str, environments: Path) -> Path:
     unfinished = environments / f"triton-{release}.unfinished"
     shutil.rmtree(unfinished, ignore_errors=True)
     wanted = ("--quiet", "--no-deps", f"--target={unfinished}", f"triton=={release}")
-    done = subprocess.run([sys.executable, "-m", "pip", "install", *wanted], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", "install", *wanted], capture_output=True, text=True, check=False
+    )
     if done.returncode:
         raise RuntimeError(f"Triton {release} cannot be installed:\n{done.stderr[-2000:]}")
     unfinished.rename(folder)

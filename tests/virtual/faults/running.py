@@ -43,7 +43,9 @@ class Found:
     message: str
 
 
-def errors_of(texts: dict[str, str], release: str, environments: Path, target: str = "sm_90a") -> dict[str, list[Found]]:
+def errors_of(
+    texts: dict[str, str], release: str, environments: Path, target: str = "sm_90a"
+) -> dict[str, list[Found]]:
     """Run programs, given as texts by name, as tests with a release of Triton; return the errors of each, by name."""
     with TemporaryDirectory() as place:
         folder, report = Path(place, "tests"), Path(place, "report.json")
@@ -101,7 +103,9 @@ def report_faults(release: str, only: Sequence[str], environments: Path, say: Ca
     """
     faults = [each for each in FAULTS if not only or any(word in (each.name, each.program) for word in only)]
     programs = sorted({each.program for each in faults})
-    correct = {name.replace("_", "-"): (PROGRAMS_FOLDER / f"{name}.py").read_text(encoding="utf-8") for name in programs}
+    correct = {
+        name.replace("_", "-"): (PROGRAMS_FOLDER / f"{name}.py").read_text(encoding="utf-8") for name in programs
+    }
     errors = errors_of(correct | {each.name: each.text for each in faults}, release, environments)
     passed = True
     for name in correct:

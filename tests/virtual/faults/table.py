@@ -30,7 +30,9 @@ class Fault:
         """The program with the fault. Raises ValueError if the text to edit does not occur exactly once."""
         text = (PROGRAMS_FOLDER / f"{self.program}.py").read_text(encoding="utf-8")
         if text.count(self.old) != 1:
-            raise ValueError(f"{self.name}: {self.old!r} occurs {text.count(self.old)} times in {self.program}, expected once")
+            raise ValueError(
+                f"{self.name}: {self.old!r} occurs {text.count(self.old)} times in {self.program}, expected once"
+            )
         return text.replace(self.old, self.new)
 
 
@@ -93,7 +95,7 @@ FAULTS: Final = (
     fault("sizes-in-64-bits", "grouped_gemm", "sizes = torch.tensor(shapes, dtype=torch.int32",
           "sizes = torch.tensor(shapes, dtype=torch.int16", f"{OUTSIDE} misaligned",
           "M = tl.load(sizes + group * 3)", "N = tl.load(sizes + group * 3 + 1)", "K = tl.load(sizes + group * 3 + 2)"),
-    # Memory: lifetime and initialization
+    # Lifetime and initialization of memory
     fault("stale-pointer", "grouped_gemm", "    sizes = torch.tensor(shapes",
           "    left = [each.clone() for each in left]\n    sizes = torch.tensor(shapes", f"use-after-free {OUTSIDE}",
           "x = tl.load(a + m[:, None] * K + at[None, :], mask=(m[:, None] < M) & (at[None, :] < K), other=0.0)"),
@@ -113,7 +115,7 @@ FAULTS: Final = (
           "tl.store(dx + row * N + at, (weighted - normal * along - tl.sum(weighted, 0) / N) * scale, mask=inside)"),
     fault("flags-uninitialized", "producer_consumer", "flags = torch.zeros(tiles, dtype=torch.int32",
           "flags = torch.empty(tiles, dtype=torch.int32", UNINITIALIZED,
-          "while tl.atomic_cas(flags + tile, 1, 1, sem=\"acquire\") != 1:"),
+          'while tl.atomic_cas(flags + tile, 1, 1, sem="acquire") != 1:'),
     fault("sum-of-too-many-parts", "cooperative",
           "tl.load(parts + each, mask=each < tl.num_programs(0), other=0.0)", "tl.load(parts + each)", OUTSIDE,
           "largest = tl.max(tl.load(parts + each), 0)"),
@@ -207,7 +209,7 @@ FAULTS: Final = (
           f"{RACE} {UNINITIALIZED}",
           "largest = tl.max(tl.load(parts + each, mask=each < tl.num_programs(0), other=0.0), 0)",
           "tl.store(parts + tl.program_id(0), tl.max(tl.abs(values), 0))"),
-    fault("grid-barrier-of-too-many", "cooperative", '< tl.num_programs(0):\n        pass', '<= tl.num_programs(0):\n        pass',
+    fault("grid-barrier-of-too-many", "cooperative", "< tl.num_programs(0):", "<= tl.num_programs(0):",
           "deadlock", 'while tl.atomic_add(arrived, 0, sem="acquire") <= tl.num_programs(0):'),
     fault("last-program-relaxed", "work_queue", "ended = tl.atomic_add(counters + 1, 1)",
           'ended = tl.atomic_add(counters + 1, 1, sem="relaxed")', RACE,
