@@ -25,8 +25,9 @@ def forward_kernel(x, y, weight, bias, means, scales, N, eps, BLOCK: tl.constexp
 
 
 @triton.jit
-def backward_kernel(x, dx, dy, weight, means, scales, dweight, dbias, locks, N, GROUPS: tl.constexpr,
-                    BLOCK: tl.constexpr):
+def backward_kernel(
+    x, dx, dy, weight, means, scales, dweight, dbias, locks, N, GROUPS: tl.constexpr, BLOCK: tl.constexpr
+):
     row = tl.program_id(0)
     at = tl.arange(0, BLOCK)
     inside = at < N
@@ -76,7 +77,9 @@ class LayerNorm(torch.autograd.Function):
         locks = torch.zeros(GROUPS, dtype=torch.int32, device=x.device)
         parts = torch.zeros(2, GROUPS, N, device=x.device)
         sums = torch.empty(2, N, device=x.device)
-        backward_kernel[(M,)](x, dx, dy, weight, means, scales, parts[0], parts[1], locks, N, GROUPS=GROUPS, BLOCK=BLOCK)
+        backward_kernel[(M,)](
+            x, dx, dy, weight, means, scales, parts[0], parts[1], locks, N, GROUPS=GROUPS, BLOCK=BLOCK
+        )
         for part, total in zip(parts, sums, strict=True):
             reduce_kernel[(triton.cdiv(N, 128),)](part, total, N, GROUPS=GROUPS, BLOCK=128)
         return dx, sums[0], sums[1], None

@@ -8,8 +8,24 @@ SIZES = [(17, 23, 29), (64, 64, 64), (100, 72, 80)]
 
 
 @triton.jit
-def matmul_kernel(a, b, c, M, N, K, stride_am, stride_ak, stride_bk, stride_bn, stride_cm, stride_cn,
-                  BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr):
+def matmul_kernel(
+    a,
+    b,
+    c,
+    M,
+    N,
+    K,
+    stride_am,
+    stride_ak,
+    stride_bk,
+    stride_bn,
+    stride_cm,
+    stride_cn,
+    BM: tl.constexpr,
+    BN: tl.constexpr,
+    BK: tl.constexpr,
+    GROUP: tl.constexpr,
+):
     tile = tl.program_id(0)
     rows, columns = tl.cdiv(M, BM), tl.cdiv(N, BN)
     group = tile // (GROUP * columns)

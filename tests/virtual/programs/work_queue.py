@@ -1,4 +1,4 @@
-"""Dynamic scheduling: programs take rows of a matrix from a shared counter, and the last one to end sums the results."""
+"""Dynamic scheduling: programs take rows from a shared counter, and the last one to end sums the results."""
 
 import torch
 import triton
