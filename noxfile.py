@@ -76,6 +76,7 @@ SANITIZED = (  # tests that use the native extension, without memory measurement
     "tests/end_to_end/test_warm_and_cold.py", "--ignore=packages/pyptx-launch/tests/test_leaks.py",
     "-k=not do_not_grow",
 )  # fmt: skip
+TORCH_OF_PROGRAMS = "torch==2.13.0"  # for `nox -s virtual`
 OLDER = "pyptx==0.1.1"  # baseline of benchmarks: an unrelated project, in an environment of its own
 
 
@@ -321,6 +322,14 @@ def foreign(session: nox.Session) -> None:
     """Compile kernels of Triton, CUDA C++, CuTe DSL and others without a GPU; run them under several schedules."""
     install(session, "pip", "numpy>=1.26", "ml-dtypes>=0.5")
     session.run("python", "-m", "tests.foreign", *session.posargs)
+
+
+@nox.session
+def virtual(session: nox.Session) -> None:
+    """Run Triton programs of ours on the virtual GPU with four releases of Triton; then inject faults into them."""
+    install(session, "pip", "setuptools", "numpy>=1.26", "ml-dtypes>=0.5", "pytest>=9", "-e", "packages/pyptx-virtual")
+    session.run("python", "-m", "pip", "install", "--quiet", TORCH_OF_PROGRAMS, silent=True)
+    session.run("python", "-m", "tests.virtual", *session.posargs, env=ONE_THREAD)
 
 
 @nox.session

@@ -11,7 +11,7 @@ from triton.compiler import CompiledKernel
 
 from pyptx_sim.machine.geometry import MULTIPROCESSORS
 from pyptx_virtual.device import WARP
-from pyptx_virtual.triton.launcher import Launcher
+from pyptx_virtual.triton.launcher import Launcher, signature_of
 from pyptx_virtual.triton.tuning import benchmark
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class VirtualDriver(DriverBase):
 
     def launcher_cls(self, source: Any, metadata: Any) -> Launcher:  # noqa: ANN401 - Triton's
         """Return the launcher of a compiled kernel."""
-        return Launcher(self.device, source, metadata)
+        return Launcher(self.device, signature_of(source), metadata)
 
     def get_current_device(self) -> int:
         """Return the index of the only device."""

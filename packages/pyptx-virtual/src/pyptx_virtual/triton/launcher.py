@@ -17,10 +17,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Launcher:
-    """Function that Triton calls for each launch of one compiled kernel: `source` and `metadata` are Triton's."""
+    """Function that Triton calls for each launch of one compiled kernel.
+
+    `signature` has the types of its parameters, see `signature_of`; `metadata` is Triton's.
+    """
 
     device: VirtualDevice
-    source: Any
+    signature: Mapping[str, object]
     metadata: Any
 
     def __call__(  # the signature of Triton's CudaLauncher
@@ -40,7 +43,8 @@ class Launcher:
         _, described, enter, leave, *values = given
         if 0 in (x, y, z):
             return
-        kernel = SimpleNamespace(asm={"ptx": ptx}, metadata=self.metadata, src=self.source)
+        source = SimpleNamespace(signature=self.signature)
+        kernel = SimpleNamespace(asm={"ptx": ptx}, metadata=self.metadata, src=source)
         launch = from_triton(kernel, (x, y, z), list(self._arguments(values)))
         on = self.device.streams.find(stream)
         if enter is not None:
@@ -52,10 +56,9 @@ class Launcher:
     def _arguments(self, values: Sequence[object]) -> Iterator[object]:
         """Yield the values of the parameters that the compiled kernel has: all but constants.
 
-        Triton 3.2 passes no constants, later releases pass all parameters.
+        Triton 3.2 passes no declared constants, later releases pass all parameters.
         """
-        signature: Mapping[str, object] = self.source.signature
-        kinds = list(signature.values())
+        kinds = list(self.signature.values())
         if len(values) != len(kinds):
             kinds = [kind for kind in kinds if kind != "constexpr"]
         for kind, value in zip(kinds, values, strict=True):
@@ -71,6 +74,16 @@ class Launcher:
             known = {name: getattr(value, name) for name in fields if hasattr(value, name)}
             return SimpleNamespace(base=self.device.host_view(value.base), **known)
         return self.device.host_view(value) if _is_tensor(value) else value
+
+
+def signature_of(source: Any) -> dict[str, object]:  # noqa: ANN401 - Triton's ASTSource or IRSource
+    """Return the types of a kernel's parameters by name: `constexpr` for all that the compiled kernel does not have.
+
+    Triton 3.2 lists an argument that is 1 or None with its type, and names it in `constants`, since it specializes the
+    kernel for it. Later releases list it as `constexpr`.
+    """
+    folded = getattr(source, "constants", None) or ()
+    return {name: "constexpr" if name in folded else kind for name, kind in source.signature.items()}
 
 
 def _is_tensor(value: object) -> bool:

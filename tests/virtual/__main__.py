@@ -1,0 +1,107 @@
+"""Run programs of ours on the virtual GPU with several releases of Triton, then the injected faults.
+
+    python -m tests.virtual                    all releases, then the faults with the newest
+    python -m tests.virtual 3.4.0 3.9.0        programs with these releases
+    python -m tests.virtual faults             injected faults only
+    … --only matmul --only scan                only programs or faults with one of the words in their names
+    … --jobs 1                                 number of programs that run at a time (default: 2)
+    … --environments FOLDER                    folder of installed releases (default: .nox/virtual-environments)
+
+Each program runs under two schedules, and compares its results with torch. Exits with 1 if a release cannot be
+installed, a program is wrong, refused or has an error that the suppressions of the release do not accept, fewer than
+twelve programs are right with a release, or fewer than 38 of 40 faults are found at their lines.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .faults.running import report_faults
+from .running import installed, run
+from .table import LEAST_PROGRAMS, PROGRAMS, RELEASES, ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .running import Outcome
+    from .table import Program
+
+
+def say(line: str) -> None:
+    """Print a line and flush: a run takes minutes."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def run_release(release: str, programs: Sequence[Program], environments: Path, jobs: int) -> dict[str, Outcome]:
+    """Run programs with a release of Triton, print a line for each, and return the outcomes by program and target."""
+    cases = [(each, target) for each in programs if each.runs_with(release) for target in each.targets]
+    outcomes: dict[str, Outcome] = {}
+    with ThreadPoolExecutor(jobs) as pool:
+        results = pool.map(lambda case: run(case[0].path, case[1], release, environments), cases)
+        for (program, target), outcome in zip(cases, results, strict=True):
+            outcomes[f"{program.name}.{target}"] = outcome
+            accepted = f", {outcome.suppressed} suppressed" if outcome.suppressed else ""
+            say(f"{outcome.verdict:8} triton-{release} {program.name} {target} {outcome.seconds:.0f} s{accepted}")
+            if outcome.message:
+                say(f"         {outcome.message[:500]}")
+    return outcomes
+
+
+def summary(release: str, outcomes: dict[str, Outcome]) -> str:
+    """Return the table's row of a release: numbers of programs by verdict."""
+    verdicts = [each.verdict for each in outcomes.values()]
+    return " ".join([f"{release:10}", *(f"{verdicts.count(each):8}" for each in VERDICTS)])
+
+
+VERDICTS = ("right", "wrong", "findings", "refused")
+
+
+def programs_pass(releases: Sequence[str], programs: Sequence[Program], options: argparse.Namespace) -> bool:
+    """Run programs with releases of Triton, and print the table; return whether all are right with all releases."""
+    rows: list[str] = []
+    passed = True
+    for release in releases:
+        try:
+            installed(release, options.environments)
+        except RuntimeError as error:
+            rows.append(f"{release:10} cannot be installed")
+            say(str(error))
+            passed = False
+            continue
+        outcomes = run_release(release, programs, options.environments, options.jobs)
+        rows.append(summary(release, outcomes))
+        names = {name.partition(".")[0] for name, each in outcomes.items() if each.verdict == "right"}
+        enough = len(names) >= min(LEAST_PROGRAMS, len(programs))
+        passed &= enough and all(each.verdict == "right" for each in outcomes.values())
+    say(" ".join([f"{'Triton':10}", *(f"{each:>8}" for each in VERDICTS)]))
+    for row in rows:
+        say(row)
+    return passed
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the releases and faults of the command line; return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("chosen", nargs="*", metavar="RELEASE", help=", ".join([*RELEASES, "faults"]))
+    parser.add_argument("--only", action="append", default=[], metavar="WORD")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--environments", type=Path, default=ROOT / ".nox" / "virtual-environments", metavar="FOLDER")
+    options = parser.parse_args(argv)
+    if unknown := set(options.chosen) - {*RELEASES, "faults"}:
+        parser.error(f"unknown release {', '.join(sorted(unknown))}, expected {', '.join([*RELEASES, 'faults'])}")
+    options.environments = options.environments.resolve()
+    releases = [each for each in RELEASES if not options.chosen or each in options.chosen]
+    programs = [each for each in PROGRAMS if not options.only or any(word in each.name for word in options.only)]
+    passed = programs_pass(releases, programs, options) if releases else True
+    if not options.chosen or "faults" in options.chosen:
+        passed &= report_faults(RELEASES[-1], options.only, options.environments, say)
+    return 0 if passed else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
