@@ -9,6 +9,7 @@ import torch
 
 from pyptx_virtual.errors import UnsupportedTorch
 from pyptx_virtual.torch.bindings import Bindings
+from pyptx_virtual.torch.inductor import install_inductor
 from pyptx_virtual.torch.native import Hooks, install_device_guard
 from pyptx_virtual.torch.operators import Operators
 from pyptx_virtual.torch.overrides import Overrides
@@ -46,6 +47,7 @@ def attach(device: VirtualDevice) -> TorchDoor:
     door.bindings.install()
     device.host_view = storages.view_on_host
     install_storages(storages)
+    install_inductor()
     _check()
     return door
 

@@ -82,7 +82,10 @@ class Bindings:
         }
 
     def _functions(self) -> dict[str, Callable[..., object]]:
-        streams, device = self._streams, self._device
+        return {**self._device_functions(), **self._stream_functions(), **self._memory_functions()}
+
+    def _device_functions(self) -> dict[str, Callable[..., object]]:
+        device = self._device
         return {
             "_cuda_init": self._init,
             "_cuda_isInBadFork": _no,
@@ -95,12 +98,29 @@ class Bindings:
             "_cuda_getArchFlags": lambda: f"sm_{device.target.number}",
             "_cuda_getCompiledVersion": lambda: CUDA_VERSION[0] * 1000 + CUDA_VERSION[1] * 10,
             "_cuda_synchronize": device.context.synchronize,
+            "_cuda_set_sync_debug_mode": lambda *_: None,
+            "_cuda_get_sync_debug_mode": lambda: 0,
+            "_cuda_clearCublasWorkspaces": lambda: None,
+            "_cuda_sleep": lambda *_: None,
+            "_accelerator_synchronizeDevice": lambda *_: device.context.synchronize(),
+        }
+
+    def _stream_functions(self) -> dict[str, Callable[..., object]]:
+        streams = self._streams
+        return {
             "_cuda_getCurrentStream": lambda *_: stream_data(streams.current),
             "_cuda_getCurrentRawStream": lambda *_: streams.current.number,
             "_cuda_getDefaultStream": lambda *_: stream_data(streams.find(0)),
             "_cuda_getStreamFromExternal": self._external_stream,
             "_cuda_setStream": self._set_stream,
             "_cuda_isCurrentStreamCapturing": _no,
+            "_accelerator_getStream": lambda *_: self._current_stream(),
+            "_accelerator_setStream": self._enter_stream,
+        }
+
+    def _memory_functions(self) -> dict[str, Callable[..., object]]:
+        device = self._device
+        return {
             "_cuda_emptyCache": device.reclaim,
             "_cuda_ipc_collect": lambda: None,
             "_cuda_memoryStats": self._memory_stats,
@@ -110,13 +130,6 @@ class Bindings:
             "_cuda_cudaCachingAllocator_is_enabled": lambda: True,
             "_cuda_isHistoryEnabled": _no,
             "_cuda_getMemoryFraction": lambda *_: 1.0,
-            "_cuda_set_sync_debug_mode": lambda *_: None,
-            "_cuda_get_sync_debug_mode": lambda: 0,
-            "_cuda_clearCublasWorkspaces": lambda: None,
-            "_cuda_sleep": lambda *_: None,
-            "_accelerator_synchronizeDevice": lambda *_: device.context.synchronize(),
-            "_accelerator_getStream": lambda *_: self._current_stream(),
-            "_accelerator_setStream": self._enter_stream,
             "_accelerator_emptyCache": device.reclaim,
             "_accelerator_isAllocatorInitialized": lambda: True,
             "_accelerator_getDeviceStats": self._memory_stats,

@@ -114,7 +114,7 @@ def gru_cell_backward(
 
 
 def matmul_of_type(left: Tensor, right: Tensor, dtype: torch.dtype) -> Tensor:
-    """Multiply matrices, with accumulators and results of type `dtype`."""
+    """Multiply matrices with accumulators and results of the type `dtype`."""
     return torch.matmul(left.to(dtype), right.to(dtype))
 
 

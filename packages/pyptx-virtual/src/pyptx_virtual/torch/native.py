@@ -1,8 +1,8 @@
 """C++ objects of torch that must exist for CUDA tensors: the device guard, and the hooks of the CUDA backend.
 
 A CPU build of torch has no device guard for CUDA. torch offers a guard that is written in Python, for another device
-type; its pointer is also stored in the registry's entry for CUDA. The hooks of a CPU build answer that no device
-exists. Their table of virtual functions is replaced by a copy in which a few entries are functions of this module.
+type; its pointer is also stored in the registry's entry for CUDA. The hooks of a CPU build report no devices. Their
+table of virtual functions is replaced by a copy in which a few entries are functions of this module.
 
 Both need names and layouts that torch does not promise. Each is looked up in the library's symbols and in the headers
 that torch installs, and `UnsupportedTorch` names a missing one.

@@ -35,7 +35,7 @@ class RandomNumbers:
 
     @contextmanager
     def used_by_cpu_kernels(self, generator: torch.Generator | None) -> Generator[None]:
-        """While the context is open, CPU kernels draw from a CUDA generator, None: the default one.
+        """Lend a CUDA generator (None: the default one) to CPU kernels while the context is open.
 
         Raise torch's RuntimeError for a generator of another device.
         """

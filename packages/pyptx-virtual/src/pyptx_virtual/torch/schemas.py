@@ -44,8 +44,8 @@ class Schema:
     """Facts about one operator.
 
     `returns` has, per return value, the place of the argument that is returned, None for a new value. `written` are the
-    places of arguments that the operator writes, `outputs` the names of the arguments that it may also resize. `device`
-    is the place of the argument that chooses the device of the results.
+    places of written arguments, `outputs` the places of arguments that may also be resized. `device` is the place of
+    the argument that chooses the device of the results.
     """
 
     overload: Overload

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def install_storages(storages: Storages) -> None:
-    """Make the class `torch.UntypedStorage` allocate device memory for device `cuda`."""
+    """Extend the class `torch.UntypedStorage`: storages on device `cuda` are in device memory."""
     former: Any = torch.UntypedStorage
     new, resize = former.__new__, former.resize_
 

@@ -1,5 +1,9 @@
 """Attachment of Triton's and Gluon's active driver to the virtual device."""
 
+# pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUntypedBaseClass=false, reportUnknownArgumentType=false
+# Triton has no types, and need not be installed where types are checked.
+
 from __future__ import annotations
 
 from dataclasses import dataclass

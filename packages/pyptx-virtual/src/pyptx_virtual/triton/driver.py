@@ -1,5 +1,9 @@
 """Triton's driver interface on the virtual device. Verified with Triton 3.2, 3.4, 3.6, 3.7 and 3.9."""
 
+# pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUntypedBaseClass=false, reportUnknownArgumentType=false
+# Triton has no types, and need not be installed where types are checked.
+
 from __future__ import annotations
 
 import sys
