@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .faults.running import report_faults
-from .running import installed, run
+from .running import VERDICTS, installed, run
 from .table import LEAST_PROGRAMS, PROGRAMS, RELEASES, ROOT
 
 if TYPE_CHECKING:
@@ -56,9 +56,6 @@ def summary(release: str, outcomes: dict[str, Outcome]) -> str:
     """Return the table's row of a release: numbers of programs by verdict."""
     verdicts = [each.verdict for each in outcomes.values()]
     return " ".join([f"{release:10}", *(f"{verdicts.count(each):8}" for each in VERDICTS)])
-
-
-VERDICTS = ("right", "wrong", "findings", "refused")
 
 
 def programs_pass(releases: Sequence[str], programs: Sequence[Program], options: argparse.Namespace) -> bool:

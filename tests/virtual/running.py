@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from .table import HERE, ROOT
 
@@ -24,6 +24,10 @@ _RUN: Final = ("-c", "import sys\nfrom pyptx_virtual.command import run\nsys.exi
 _WRONG: Final = "AssertionError"  # how a program states that a result differs from torch's
 
 
+Verdict: TypeAlias = Literal["right", "wrong", "findings", "refused"]
+VERDICTS: Final[tuple[Verdict, ...]] = ("right", "wrong", "findings", "refused")
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """Result of a program: `right`, `wrong`, `findings` or `refused`, with the first message about it.
@@ -31,7 +35,7 @@ class Outcome:
     `refused` programs raised an exception other than AssertionError, for instance because a kernel does not compile.
     """
 
-    verdict: Literal["right", "wrong", "findings", "refused"]
+    verdict: Verdict
     message: str = ""
     seconds: float = 0.0
     suppressed: int = 0
@@ -94,7 +98,7 @@ def _outcome(done: subprocess.CompletedProcess[str], report: dict[str, Any], sec
     if errors:
         return Outcome("findings", "; ".join(map(_shown, errors)), seconds)
     if done.returncode:
-        verdict = "wrong" if _WRONG in done.stderr else "refused"
+        verdict: Verdict = "wrong" if _WRONG in done.stderr else "refused"
         raised = next((line for line in reversed(lines) if "Error" in line), lines[-1] if lines else "no message")
         return Outcome(verdict, raised, seconds)
     if done.stdout:

@@ -80,10 +80,11 @@ def _by_name(texts: Iterable[str], lines: Iterable[str]) -> dict[str, list[Found
 
 def _line_of(problem: dict[str, Any]) -> str:
     """Return the text of the first line of a problem; empty if it has none."""
-    for position in problem["positions"][:1]:
-        lines = Path(position["file"]).read_text(encoding="utf-8").splitlines()
-        return lines[position["line"] - 1].strip()
-    return ""
+    position = next(iter(problem["positions"]), None)
+    if position is None:
+        return ""
+    number: int = position["line"]
+    return Path(position["file"]).read_text(encoding="utf-8").splitlines()[number - 1].strip()
 
 
 def verdict(fault: Fault, errors: Sequence[Found]) -> str:
