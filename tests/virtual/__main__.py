@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,12 +38,16 @@ def say(line: str) -> None:
     sys.stdout.flush()
 
 
+def _run(release: str, environments: Path, program: Program, target: str) -> Outcome:
+    return run(program.path, target, release, environments)
+
+
 def run_release(release: str, programs: Sequence[Program], environments: Path, jobs: int) -> dict[str, Outcome]:
     """Run programs with a release of Triton, print a line for each, and return the outcomes by program and target."""
     cases = [(each, target) for each in programs if each.runs_with(release) for target in each.targets]
     outcomes: dict[str, Outcome] = {}
     with ThreadPoolExecutor(jobs) as pool:
-        results = pool.map(lambda case: run(case[0].path, case[1], release, environments), cases)
+        results = pool.map(partial(_run, release, environments), *zip(*cases, strict=True))
         for (program, target), outcome in zip(cases, results, strict=True):
             outcomes[f"{program.name}.{target}"] = outcome
             accepted = f", {outcome.suppressed} suppressed" if outcome.suppressed else ""

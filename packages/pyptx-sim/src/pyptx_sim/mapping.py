@@ -79,7 +79,7 @@ class FileBytes:
         for low, high in spans:
             copied = low
             while copied < high:
-                copied += os.pwrite(file, self.host[copied:high], copied)
+                copied += os.pwrite(file, self.host[copied:high].data, copied)
         self._mapped.replace(file)
         os.close(self._file)
         self._file = file

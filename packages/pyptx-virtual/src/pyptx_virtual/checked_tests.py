@@ -133,7 +133,7 @@ class CheckedTests:
         self._device.context.synchronize()
         verdict = self._session.verdict()
         mark = item.get_closest_marker("pyptx")
-        allowed = frozenset(() if mark is None else mark.kwargs.get("allow", ()))
+        allowed: frozenset[str] = frozenset(() if mark is None else mark.kwargs.get("allow", ()))
         failing = [
             finding
             for findings in verdict.kept.values()
@@ -152,7 +152,7 @@ class CheckedTests:
         verdict = self._session.verdict()
         if verdict.launches:
             found = verdict.report(item.nodeid, int(report.failed))
-            seen = {"report": as_object(found), "used": [], "tried": []}
+            seen: dict[str, object] = {"report": as_object(found), "used": [], "tried": []}
             if self._accepted is not None:
                 seen |= {"used": sorted(self._accepted.used), "tried": sorted(self._accepted.tried)}
             setattr(report, _SEEN, seen)

@@ -58,7 +58,9 @@ class VirtualDevice:
     allocations: MemoryUse = field(default_factory=MemoryUse)
     host_view: Callable[[Any], Any] = lambda tensor: tensor
     """Function that returns a tensor on the CPU over the bytes of a tensor; the door for torch sets it."""
-    when_complete: list[Callable[[DeviceLaunch], object]] = field(default_factory=list)
+    when_complete: list[Callable[[DeviceLaunch], object]] = field(
+        default_factory=list["Callable[[DeviceLaunch], object]"]
+    )
     """Functions that are called with each launch that is complete, or has ended with an error."""
     _sizes: dict[int, int] = field(default_factory=dict[int, int])
     _freed: deque[int] = field(default_factory=deque[int])

@@ -13,7 +13,7 @@ from pyptx_sim.extension import rules
 from pyptx_sim.suppressions import apply, run_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from pyptx_ir.reports import Problem
     from pyptx_ir.suppressions import Suppressions
@@ -74,7 +74,7 @@ class Session:
     the session, as does an unused suppression if `strict`.
     """
 
-    checks: str | Sequence[str] = "all"
+    checks: str | Iterable[str] = "all"
     suppressions: Suppressions | None = None
     strict: bool = False
     kernels: dict[str, KernelRecord] = field(default_factory=dict[str, KernelRecord])

@@ -15,7 +15,7 @@ from pyptx_sim.context.operations import LaunchOperation
 from pyptx_sim.errors import LaunchError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Sequence
 
     from pyptx_sim.context.operations import StreamOperation
 
@@ -142,7 +142,7 @@ class Stream:
         return tuple(dict.fromkeys(work for work in found if work is not None))
 
     @contextmanager
-    def capture(self) -> Iterator[Graph]:
+    def capture(self) -> Generator[Graph]:
         """Within the `with` statement, record the stream's work in a new graph instead of running it."""
         self._refuse_capture("capture")
         graph = Graph(self._queue)

@@ -92,8 +92,8 @@ class VirtualDriver(DriverBase):
         """Return the compute capability of the target."""
         return self.device.capability
 
-    def get_current_target(self) -> GPUTarget:
-        """Return the target for which kernels are compiled."""
+    def get_current_target(self) -> Any:  # noqa: ANN401 - GPUTarget
+        """Return the target for which kernels are compiled, a `GPUTarget`."""
         return GPUTarget("cuda", self.device.target.number, WARP)
 
     def get_active_torch_device(self) -> Any:  # noqa: ANN401 - torch.device
@@ -104,7 +104,7 @@ class VirtualDriver(DriverBase):
 
     def get_device_interface(self) -> Any:  # noqa: ANN401 - a module of torch
         """Return torch's module for that device."""
-        torch = sys.modules["torch"]
+        torch: Any = sys.modules["torch"]
         return torch.cuda if torch.cuda.is_available() else torch.cpu
 
     def map_python_to_cpp_type(self, ty: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pyptx_sim.readers import from_triton
 
@@ -44,8 +44,8 @@ class Launcher:
         if 0 in (x, y, z):
             return
         source = SimpleNamespace(signature=self.signature)
-        kernel = SimpleNamespace(asm={"ptx": ptx}, metadata=self.metadata, src=source)
-        launch = from_triton(kernel, (x, y, z), list(self._arguments(values)))
+        kernel: object = SimpleNamespace(asm={"ptx": ptx}, metadata=self.metadata, src=source)
+        launch = from_triton(cast("CompiledKernel", kernel), (x, y, z), list(self._arguments(values)))
         on = self.device.streams.find(stream)
         if enter is not None:
             enter(described)
@@ -68,7 +68,7 @@ class Launcher:
     def _argument(self, kind: object, value: Any) -> object:  # noqa: ANN401 - arguments of any type
         """Return a value as the simulator reads it: tensors on the CPU, over the same bytes."""
         if isinstance(kind, tuple):
-            return tuple(map(self._argument, kind, value))
+            return tuple(map(self._argument, cast("tuple[object, ...]", kind), value))
         if hasattr(value, "block_shape"):
             fields = ("shape", "strides", "block_shape", "padding", "round_f32_to_tf32")
             known = {name: getattr(value, name) for name in fields if hasattr(value, name)}
