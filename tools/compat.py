@@ -16,9 +16,11 @@ from tools.installation import (
     FRAMEWORKS,
     PACKAGES,
     ROOT,
+    dependencies,
     group,
     interpreter,
     newest_wheel,
+    requirement_name,
     test_needs,
     toolchain,
     wheel_house,
@@ -37,7 +39,7 @@ CORE_TESTS: Final = (
 )
 _TOGETHER: Final = ("torch_launches", "torch_bundles", "torch_on_host_driver", "jax_launches", "warm_and_cold")
 RUNTIME_TESTS: Final = (
-    *("packages/pyptx-launch/tests", "packages/pyptx-torch/tests", "packages/pyptx-jax/tests"),
+    *(f"packages/pyptx-{name}/tests" for name in ("launch", "torch", "jax", "virtual")),
     *(
         "tests/test_torch_described.py",
         "tests/test_torch_dispatch.py",
@@ -46,7 +48,10 @@ RUNTIME_TESTS: Final = (
     *(f"tests/end_to_end/test_{name}.py" for name in _TOGETHER),
     "--every=4",
 )
-LOWEST: Final = {"core": CORE_TESTS, **{name: (f"packages/{name}/tests", "--every=4") for name in FRAMEWORKS}}
+REQUIRING: Final = tuple(  # packages that require their framework, and so state its lowest release
+    name for name, framework in FRAMEWORKS.items() if framework in map(requirement_name, dependencies(name))
+)
+LOWEST: Final = {"core": CORE_TESTS, **{name: (f"packages/{name}/tests", "--every=4") for name in REQUIRING}}
 EXTRAS: Final = {"pyptx-ir": "[pygments,rich]", "pyptx-transpile": "[progress]"}
 
 
