@@ -22,15 +22,12 @@ if TYPE_CHECKING:
 LEAST: Final = 0.95  # share of the faults that must be found: 38 of 40
 SECONDS: Final = 3600
 BUDGET: Final = 60  # seconds of simulation for one size of a program
+SCHEDULES: Final = 4
 _TEST: Final = """
 
-import pytest
-
-
-@pytest.mark.parametrize("size", SIZES, ids=str)
-def test_size(size):
+def test_size():
     torch.manual_seed(0)
-    check(*size)
+    check(*SIZES[{size}])
 """
 
 
@@ -43,17 +40,15 @@ class Found:
     message: str
 
 
-def errors_of(
-    texts: dict[str, str], release: str, environments: Path, target: str = "sm_90a"
-) -> dict[str, list[Found]]:
-    """Run programs, given as texts by name, as tests with a release of Triton; return the errors of each, by name."""
+def errors_of(texts: dict[str, str], release: str, environments: Path) -> dict[str, list[Found]]:
+    """Run tests, given as texts by name, with a release of Triton; return the errors of each, by name."""
     with TemporaryDirectory() as place:
         folder, report = Path(place, "tests"), Path(place, "report.json")
         folder.mkdir()
         for name, text in texts.items():
-            Path(folder, f"test_{name.replace('-', '_')}.py").write_text(text + _TEST, encoding="utf-8")
+            Path(folder, f"test_{name.replace('-', '_')}.py").write_text(text, encoding="utf-8")
         plugins = ("-p", "pyptx_virtual.pytest_plugin", "-p", "no:cacheprovider", "--import-mode=importlib")
-        options = ("--pyptx", f"--pyptx-target={target}", "--pyptx-schedules=2", f"--pyptx-budget={BUDGET}")
+        options = ("--pyptx", f"--pyptx-schedules={SCHEDULES}", f"--pyptx-budget={BUDGET}")
         done = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", *plugins, *options, f"--pyptx-output={report}", "--tb=line", folder],
             env=variables(release, environments),
@@ -65,26 +60,26 @@ def errors_of(
         )
         if not report.exists():
             raise RuntimeError(f"pytest has written no report:\n{(done.stdout + done.stderr)[-2000:]}")
-        return _by_name(texts, report.read_text(encoding="utf-8").splitlines())
+        return _by_name(texts, folder, report.read_text(encoding="utf-8").splitlines())
 
 
-def _by_name(texts: Iterable[str], lines: Iterable[str]) -> dict[str, list[Found]]:
+def _by_name(texts: Iterable[str], folder: Path, lines: Iterable[str]) -> dict[str, list[Found]]:
     found: dict[str, list[Found]] = {name: [] for name in texts}
     for report in map(json.loads, lines):
         (test,) = report["inputs"]
         name = Path(test.partition("::")[0]).stem.removeprefix("test_").replace("_", "-")
         errors = (problem for problem in report["problems"] if problem["severity"] == "error")
-        found[name] += [Found(each["rule"], _line_of(each), each["message"]) for each in errors]
+        found[name] += [Found(each["rule"], _line_of(each, folder), each["message"]) for each in errors]
     return found
 
 
-def _line_of(problem: dict[str, Any]) -> str:
-    """Return the text of the first line of a problem; empty if it has none."""
+def _line_of(problem: dict[str, Any], folder: Path) -> str:
+    """Return the text of the first line of a problem of a test in `folder`; empty if it has none."""
     position = next(iter(problem["positions"]), None)
     if position is None:
         return ""
     number: int = position["line"]
-    return Path(position["file"]).read_text(encoding="utf-8").splitlines()[number - 1].strip()
+    return Path(folder, position["file"]).read_text(encoding="utf-8").splitlines()[number - 1].strip()
 
 
 def verdict(fault: Fault, errors: Sequence[Found]) -> str:
@@ -103,11 +98,14 @@ def report_faults(release: str, only: Sequence[str], environments: Path, say: Ca
     With `only`, the faults with one of these words in their names or programs.
     """
     faults = [each for each in FAULTS if not only or any(word in (each.name, each.program) for word in only)]
-    programs = sorted({each.program for each in faults})
+    twins = sorted({(each.program, each.size % 3) for each in faults})
     correct = {
-        name.replace("_", "-"): (PROGRAMS_FOLDER / f"{name}.py").read_text(encoding="utf-8") for name in programs
+        f"{name.replace('_', '-')}-{size}": (PROGRAMS_FOLDER / f"{name}.py").read_text(encoding="utf-8")
+        + _TEST.format(size=size)
+        for name, size in twins
     }
-    errors = errors_of(correct | {each.name: each.text for each in faults}, release, environments)
+    injected = {each.name: each.text + _TEST.format(size=each.size) for each in faults}
+    errors = errors_of(correct | injected, release, environments)
     passed = True
     for name in correct:
         if errors[name]:

@@ -14,7 +14,7 @@ class Fault:
 
     `rules` are the rules of which one must find the fault as an error. `lines` are the edited statement and the
     accesses that it breaks, each as its text without indentation; the first line of the finding must be one of them.
-    `inherent` is the reason if the fault cannot be found there.
+    A test runs the program at `SIZES[size]`. `inherent` is the reason if the fault cannot be found there.
     """
 
     name: str
@@ -23,6 +23,7 @@ class Fault:
     new: str
     rules: frozenset[str]
     lines: tuple[str, ...]
+    size: int = -1
     inherent: str = ""
 
     @property
@@ -36,15 +37,16 @@ class Fault:
         return text.replace(self.old, self.new)
 
 
-def fault(name: str, program: str, old: str, new: str, rules: str, *lines: str, inherent: str = "") -> Fault:
+def fault(
+    name: str, program: str, old: str, new: str, rules: str, *lines: str, size: int = -1, inherent: str = ""
+) -> Fault:
     """Return a `Fault`; `rules` are separated by blanks, and the only line is by default the edited statement."""
-    return Fault(name, program, old, new, frozenset(rules.split()), lines or (new.strip(),), inherent)
+    return Fault(name, program, old, new, frozenset(rules.split()), lines or (new.strip(),), size, inherent)
 
 
 OUTSIDE: Final = "out-of-bounds"
 UNINITIALIZED: Final = "uninitialized-memory"
 RACE: Final = "global-race"
-_BARRIER: Final = "    tl.debug_barrier()\n"
 
 FAULTS: Final = (
     # Masks, bounds and strides
@@ -71,7 +73,7 @@ FAULTS: Final = (
     fault("pointer-advanced-twice", "matmul", "left += BK * stride_ak", "left += 2 * BK * stride_ak", OUTSIDE,
           "x = tl.load(left, mask=(m[:, None] < M) & (k[None, :] + start < K), other=0.0)"),
     fault("heuristic-of-another-block", "tuned_matmul", 'arguments["K"] % arguments["BK"] == 0', 'arguments["K"] > 0',
-          OUTSIDE, "x = tl.load(left)", "y = tl.load(right)"),
+          OUTSIDE, "x = tl.load(left)", "y = tl.load(right)", size=0),
     fault("rows-not-wrapped", "tuned_matmul", "left = a + (m % M)[:, None] * K + k[None, :]",
           "left = a + m[:, None] * K + k[None, :]", OUTSIDE, "x = tl.load(left)",
           "x = tl.load(left, mask=k[None, :] < K - start, other=0.0)"),
@@ -156,11 +158,6 @@ FAULTS: Final = (
           "tl.store(dweight + group * N + at, partial_w + gradient * normal, mask=inside)"),
     fault("lock-of-another-group", "layer_norm", "tl.atomic_cas(locks + group, 0, 1)", "tl.atomic_cas(locks + row, 0, 1)",
           f"{RACE} {OUTSIDE} deadlock", "while tl.atomic_cas(locks + row, 0, 1) == 1:"),
-    fault("lock-released-without-barrier", "layer_norm", f"{_BARRIER}    tl.atomic_xchg(locks + group, 0)",
-          "    tl.atomic_xchg(locks + group, 0)", RACE, "partial_w = tl.load(dweight + group * N + at, mask=inside)",
-          "tl.store(dweight + group * N + at, partial_w + gradient * normal, mask=inside)",
-          "partial_b = tl.load(dbias + group * N + at, mask=inside)",
-          "tl.store(dbias + group * N + at, partial_b + gradient, mask=inside)"),
     fault("lock-relaxed", "layer_norm", "tl.atomic_xchg(locks + group, 0)", 'tl.atomic_xchg(locks + group, 0, sem="relaxed")',
           RACE, "partial_w = tl.load(dweight + group * N + at, mask=inside)",
           "tl.store(dweight + group * N + at, partial_w + gradient * normal, mask=inside)",
@@ -168,8 +165,6 @@ FAULTS: Final = (
           "tl.store(dbias + group * N + at, partial_b + gradient, mask=inside)"),
     fault("lock-not-released", "layer_norm", "    tl.atomic_xchg(locks + group, 0)\n", "", "deadlock",
           "while tl.atomic_cas(locks + group, 0, 1) == 1:"),
-    fault("flag-without-barrier", "producer_consumer", "        tl.debug_barrier()\n", "", RACE,
-          "tl.store(between + at, squares * squares, mask=at < n)", "received = tl.load(between + at, mask=at < n)"),
     fault("flag-set-relaxed", "producer_consumer", 'tl.atomic_xchg(flags + tile, 1, sem="release")',
           'tl.atomic_xchg(flags + tile, 1, sem="relaxed")', RACE, "tl.store(between + at, squares * squares, mask=at < n)",
           "received = tl.load(between + at, mask=at < n)"),
@@ -215,7 +210,8 @@ FAULTS: Final = (
           'ended = tl.atomic_add(counters + 1, 1, sem="relaxed")', RACE,
           "parts = tl.load(norms + each, mask=each < rows, other=0.0)", "tl.store(norms + row, tl.sum(values * values, 0))"),
     fault("dependent-launch-does-not-wait", "dependent", "    gdc_wait()\n", "", f"{RACE} {UNINITIALIZED}",
-          "values = tl.load(x + at, mask=at < n)", "tl.store(out + at, 2 * tl.load(x + at, mask=at < n), mask=at < n)"),
+          "values = tl.load(x + at, mask=at < n)", "tl.store(out + at, values + 1, mask=at < n)",
+          "tl.store(out + at, 2 * tl.load(x + at, mask=at < n), mask=at < n)"),
     # Asynchronous copies
     fault("copy-not-awaited", "gluon_copy", "    async_copy.wait_group(0)\n", "", "read-before-wait shared-race",
           "turned = tile.permute((1, 0)).load(layout)", "copy_tile(tile, x + r[:, None] * columns + c[None, :], mask=inside)"),
@@ -236,8 +232,6 @@ FAULTS: Final = (
     fault("mbarrier-not-initialized", "gluon_tma",
           "    for each in gl.static_range(2):\n        mbarrier.init(full.index(each), count=1)\n", "",
           "mbarrier-uninitialized uninitialized-memory", "mbarrier.expect(full, BYTES)", "load_box(a, [row, start], full, left)"),
-    fault("proxy-fence-missing", "gluon_tma", "    fence_async_shared()\n", "", "missing-proxy-fence",
-          "store_box(c, [row, column], result)", "result.store(total.to(gl.float16))"),
     fault("mma-not-awaited", "gluon_tma", "warpgroup_mma_wait(num_outstanding=0", "warpgroup_mma_wait(num_outstanding=1",
           "early-reuse read-before-wait wgmma-register-before-wait unfinished-wgmma",
           "total = warpgroup_mma(left.index(stage), right.index(stage), total, is_async=True)",
