@@ -70,7 +70,7 @@ def test_the_action_is_valid_for_its_schema(tmp_path: Path) -> None:
 def test_inputs_reach_the_shell_through_its_environment_only() -> None:
     for step in read()["runs"]["steps"]:
         assert "${{" not in step["run"]
-        assert all(f"${name}" in step["run"] for name in step["env"])
+        assert all(f"${name}" in step["run"] for name in step.get("env", {}))
 
 
 @pytest.mark.parametrize(("threads", "status"), [("32", 0), ("40", 1)])

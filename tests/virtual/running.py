@@ -86,7 +86,7 @@ def run(path: Path, target: str, release: str, environments: Path, options: Sequ
             timeout=SECONDS,
             check=False,
         )
-        found = json.loads(report.read_text(encoding="utf-8")) if report.exists() else {}
+        found: dict[str, Any] = json.loads(report.read_text(encoding="utf-8")) if report.exists() else {}
     return _outcome(done, found, time.perf_counter() - started)
 
 

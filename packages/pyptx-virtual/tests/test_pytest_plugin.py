@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-import pytest
-
 from .programs import program, python
 
 if TYPE_CHECKING:
@@ -122,7 +120,6 @@ def test_findings_are_written_as_json(tmp_path: Path) -> None:
 
 
 def test_workers_of_xdist_send_what_they_find(tmp_path: Path) -> None:
-    pytest.importorskip("xdist")
     done = checked(tmp_path, "--pyptx", "-n", "2")
     assert "2 failed, 3 passed, 1 xfailed, 1 error" in done.stdout
     assert "pyptx: 6 launches on pyptx virtual GPU (sm_90a): " in done.stdout

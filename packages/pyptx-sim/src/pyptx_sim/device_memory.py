@@ -8,7 +8,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections import deque
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from pyptx_sim.program.program import Image, Program
 
+Data: TypeAlias = "bytes | bytearray"
 ALIGNMENT: Final = 512  # of allocations, in bytes, as in PyTorch's allocator; cudaMalloc guarantees 256
 MODULE_BYTES: Final = 1 << 20
 # Below the allocations are the variables of modules that are not loaded, which are new for every launch, and the heap
@@ -187,7 +188,7 @@ class DeviceMemory:
         """Mark bytes as uninitialized."""
         self.initialized(address, size)[:] = 0
 
-    def write(self, address: int, data: bytes | NDArray[np.uint8]) -> None:
+    def write(self, address: int, data: Data | NDArray[np.uint8]) -> None:
         """Write bytes at a device address, and mark them as initialized."""
         raw = np.frombuffer(data, np.uint8)
         self.bytes(address, len(raw))[:] = raw
@@ -210,7 +211,7 @@ class DeviceMemory:
 
     # Launches ----------------------------------------------------------------------------------------
 
-    def constants(self, program: Program) -> bytes | bytearray:
+    def constants(self, program: Program) -> Data:
         """Return the bytes of a program's `.const` variables: those of its module, if that is loaded."""
         return self._constants.get(program.globals.start, program.constants.data)
 

@@ -32,11 +32,11 @@ _SEEN: Final = "pyptx"
 _UNFINISHED: Final = "pyptx_unfinished"
 
 
-class NotFinished(pytest.skip.Exception):
+class NotFinished(pytest.skip.Exception):  # type: ignore[name-defined, misc]  # an attribute of a function
     """The test's simulation has exceeded its time: it has neither passed nor failed."""
 
 
-class FoundErrors(pytest.fail.Exception):
+class FoundErrors(pytest.fail.Exception):  # type: ignore[name-defined, misc]  # the same
     """The test's launches have errors; the message is their text."""
 
 

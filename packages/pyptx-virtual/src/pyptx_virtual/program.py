@@ -92,7 +92,7 @@ class Program:
             sys.path.insert(0, "")
             text = self.name
         sys.modules["__main__"] = main
-        exec(compile(text, self.name if self.kind == "script" else "<string>", "exec"), main.__dict__)  # noqa: S102
+        exec(compile(text, self.name if self.kind == "script" else "<string>", "exec"), main.__dict__)  # noqa: S102 - what Python does with a program
 
 
 def _status(leaving: SystemExit) -> int:

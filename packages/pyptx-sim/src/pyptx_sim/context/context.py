@@ -114,7 +114,8 @@ class Context:
         """
         with self._lock:
             loaded = module if isinstance(module, LoadedModule) else self.load(module)
-            asked = replace(launch or Launch(grid=1), **{**fields, "memory": self.memory})
+            fields["memory"] = self.memory
+            asked = replace(launch or Launch(grid=1), **fields)
             program = loaded.program(asked.entry)
             on = stream or self._queue.default
 

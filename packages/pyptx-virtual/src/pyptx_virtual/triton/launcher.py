@@ -12,6 +12,7 @@ from pyptx_sim.readers import from_triton
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from pyptx_sim.readers.triton import CompiledKernel
     from pyptx_virtual.device import VirtualDevice
 
 
