@@ -38,8 +38,7 @@ def prepare(folder: Path, threads: int) -> None:
     (folder / "accepted.toml").write_text("")
 
 
-@pytest.mark.parametrize("threads", [32, 40])
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(("command", "threads"), [(COMMANDS[0], 32), *((command, 40) for command in COMMANDS)])
 def test_the_commands_of_the_page_run_and_fail_for_errors(command: str, threads: int, tmp_path: Path) -> None:
     prepare(tmp_path, threads)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.scaled]  # samples of operators: a share by default
 
 FILES = sorted((Path(__file__).parent / "on_device").glob("test_*.py"))
 

@@ -69,7 +69,7 @@ def test_a_program_runs_as_python_runs_it(tmp_path: Path) -> None:
         "assert pickle.loads(pickle.dumps(Thing)) is Thing\n"
         "print(__name__, __file__ == sys.argv[0], sys.argv[1:], helper.name, sys.path[0])\n"
     )
-    for words in ((str(path),), ("--", str(path)), ("python", str(path)), ("--", "python3", str(path))):
+    for words in ((str(path),), ("--", "python3", str(path))):
         done = run(tmp_path, *words, "--target", "x")
         assert done.stdout == f"__main__ True ['--target', 'x'] helper {tmp_path}\n", done.stderr
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
+from tools.shares import share
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils._pytree import tree_leaves, tree_map
 
@@ -28,7 +29,7 @@ NOT_COMPARED = {
     # their samples read the storage outside of the tensor
     *("as_strided", "as_strided_copy"),
 }
-OPERATORS = [op for op in op_db if op.name not in NOT_COMPARED]
+OPERATORS = share((op for op in op_db if op.name not in NOT_COMPARED), 8)
 REFUSED = {  # the error that torch raises on a GPU, or that of a part which is not available here
     "to_sparse": "layout torch.sparse_coo are not available on the virtual GPU",
     "sparse.sampled_addmm": "'SparseCsrCUDA' backend",
