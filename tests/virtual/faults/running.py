@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from .table import Fault
 
-LEAST: Final = 0.95  # share of the faults that must be found: 38 of 40
+LEAST: Final = 0.95  # share of the faults that must be found
 SECONDS: Final = 3600
 BUDGET: Final = 60  # seconds of simulation for one size of a program
 SCHEDULES: Final = 4
