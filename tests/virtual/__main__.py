@@ -9,7 +9,7 @@
 
 Each program runs under two schedules, and compares its results with torch. Exits with 1 if a release cannot be
 installed, a program is wrong, refused or has an error that the suppressions of the release do not accept, fewer than
-twelve programs are right with a release, or fewer than 38 of 40 faults are found at their lines.
+twelve programs are right with a release, or fewer than 95 % of the faults are found at their lines.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from .table import Fault
 
-LEAST: Final = 0.95  # share of the faults that must be found: 38 of 40
+LEAST: Final = 0.95  # share of the faults that must be found
 SECONDS: Final = 3600
 BUDGET: Final = 60  # seconds of simulation for one size of a program
 SCHEDULES: Final = 4
@@ -51,7 +51,8 @@ def errors_of(texts: dict[str, str], release: str, environments: Path) -> dict[s
         options = ("--pyptx", f"--pyptx-schedules={SCHEDULES}", f"--pyptx-budget={BUDGET}")
         done = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", *plugins, *options, f"--pyptx-output={report}", "--tb=line", folder],
-            env=variables(release, environments),
+            # Triton finds a cached kernel by its text alone; the kernel names the file that it was compiled from.
+            env=variables(release, environments) | {"TRITON_CACHE_DIR": str(Path(place, "cache"))},
             cwd=folder,
             capture_output=True,
             text=True,
