@@ -41,13 +41,13 @@ def test_compilers_emit_each_caller_before_the_calls_in_it(path: Path) -> None:
 
 
 def one_line_of_assembly(text: str) -> str:
-    """Return PTX of LLVM in which only the first `.loc` of each inline assembly is left."""
-
-    def first(assembly: re.Match[str]) -> str:
-        before, loc, after = assembly[0].partition("\t.loc")
-        return before + loc + re.sub(r"\t\.loc[^\n]*\n", "", after) if loc else before
-
-    return re.sub(r"// begin inline asm.*?// end inline asm", first, text, flags=re.DOTALL)
+    """Return PTX of LLVM without each `.loc` within inline assembly."""
+    return re.sub(
+        r"// begin inline asm.*?// end inline asm",
+        lambda assembly: re.sub(r"\t\.loc[^\n]*\n", "", assembly[0]),
+        text,
+        flags=re.DOTALL,
+    )
 
 
 def place_of(call: InlinedAt) -> tuple[int, int, int]:

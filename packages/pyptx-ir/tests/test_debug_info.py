@@ -29,10 +29,12 @@ def test_an_instruction_has_the_line_of_the_last_loc_before_it() -> None:
 
 
 def test_the_instructions_of_inline_assembly_have_the_line_of_their_statement() -> None:
-    lines = (".loc 1 7 7", "// begin inline asm", ".loc 1 7 7", "bar.sync 0;", ".loc 1 8 7", "bar.sync 1;", "")
-    after = ("// end inline asm", ".loc 1 9 1", "ret;")
-    assert [line for ((_, line, _),) in frames_of("\n".join((*lines, *after)))] == [7, 7, 9]
-    twice = "\n".join((*lines, *after[:1], *(line.replace(" 7 ", " 20 ").replace(" 8 ", " 21 ") for line in lines)))
+    lines = (".loc 1 7 7", "// begin inline asm", ".loc 1 8 7", "bar.sync 0;", ".loc 1 9 7", "bar.sync 1;", "")
+    after = ("// end inline asm", ".loc 1 30 1", "ret;")
+    assert [line for ((_, line, _),) in frames_of("\n".join((*lines, *after)))] == [7, 7, 30]
+    twice = "\n".join(
+        (*lines, *after[:1], *(line.replace(" 1 7 ", " 1 20 ").replace(" 1 8 ", " 1 21 ") for line in lines))
+    )
     assert [line for ((_, line, _),) in frames_of(f"{twice}// end inline asm\nret;")] == [7, 7, 20, 20, 20]
 
 

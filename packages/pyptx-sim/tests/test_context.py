@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyptx_sim import Context
+from pyptx_sim import Context, Schedule
 from pyptx_sim.errors import KernelTrap, LaunchError, SimulationError
 
 from .ptx_text import module
@@ -287,3 +287,19 @@ def test_a_dependent_launch_overlaps_the_launch_before_it(seed: int) -> None:
         assert {each.rule for each in second.findings} == rules
         if wait:
             assert words(context, y, 32) == list(range(32))
+
+
+def test_findings_of_complete_schedules_are_kept_when_another_one_is_ended() -> None:
+    calls: list[int] = []
+
+    def progress(done: int, _total: int) -> None:
+        calls.append(done)
+        if len(calls) > 1:
+            raise TimeoutError
+
+    context = Context(schedules=(Schedule(0), Schedule(1)), progress=progress)
+    with pytest.raises(TimeoutError):
+        context.launch(INCREMENT, grid=1, block=32, args=[context.memory.allocate(128, "x")])
+    (record,) = context.launches
+    assert record.result is None
+    assert [(each.rule, each.notes[-1]) for each in record.findings] == [("uninitialized-memory", "found with seed 1")]

@@ -3,8 +3,8 @@
 A `.loc` applies to the instructions up to the next one. An `inlined_at` is the location of an earlier `.loc` of the
 same function, which may itself be inlined; compilers emit that `.loc` first. Its latest one is meant: LLVM and NVVM
 emit the calls of a location again when the instructions of another call follow. Without an `inlined_at`, LLVM's
-comment after the `.loc` may have the calls. LLVM counts the lines of inline assembly: its second instruction has a
-`.loc` with the next line number, which is not of that statement. Therefore the first `.loc` of inline assembly counts.
+comment after the `.loc` may have the calls. LLVM counts the lines of inline assembly: an instruction on
+its third line has a `.loc` two lines after that of the statement. Therefore a `.loc` within inline assembly is ignored.
 """
 
 from __future__ import annotations
@@ -79,15 +79,14 @@ class _LocReader:
         known: dict[_Location, Frames] = {}
         function = statement.name if isinstance(statement, Function) else ""
         loc: Loc | None = None
-        of_assembly: Frames | None = None  # source lines of the present inline assembly; None outside
+        in_assembly = False
         for node in walk(statement):
             trivia = trivia_of(node)
             if loc is not None:
                 found = known[loc.file, loc.line, loc.column] = self._frames(loc, function, known, trivia)
-                of_assembly = found if of_assembly == () else of_assembly
-                current = of_assembly or found
+                current = current if in_assembly else found
             if _ASSEMBLY in trivia:
-                of_assembly = () if trivia.rfind(f"begin {_ASSEMBLY}") > trivia.rfind(f"end {_ASSEMBLY}") else None
+                in_assembly = trivia.rfind(f"begin {_ASSEMBLY}") > trivia.rfind(f"end {_ASSEMBLY}")
             loc = node if isinstance(node, Loc) else None
             if isinstance(node, Instruction):
                 yield current

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pyptx_ir.terminal.progress import ProgressCallback
     from pyptx_sim.context.operations import StreamOperation
     from pyptx_sim.context.streams import Stream
+    from pyptx_sim.errors import Stopped
     from pyptx_sim.launch import LaunchFields
     from pyptx_sim.origins import Origins
     from pyptx_sim.result import Result
@@ -39,6 +40,13 @@ class ContextOptions(TypedDict, total=False):
     step_limit: int | None
     numerics: str
     progress: ProgressCallback | None
+
+
+class RunOptions(ContextOptions, total=False):
+    """Keywords of one run."""
+
+    seed: int
+    delay_async: bool
 
 
 class Context:
@@ -184,18 +192,19 @@ class Context:
         """Run launches under each schedule, under the first one last; return its result with all findings."""
         programs, origins = [(work.program, work.launch) for work in launches], launches[-1].origins
         first, *others = self.schedules
-        results = {
-            each: run_programs(
-                programs,
-                origins,
-                seed=each.seed,
-                delay_async=each.delay_async,
-                keep_arrays=each is not first,
-                **self.options,
-            )
-            for each in (*others, first)
-        }
+        results: dict[Schedule, Result | Stopped] = {}
+        try:
+            for each in others:
+                results[each] = run_programs(programs, origins, keep_arrays=True, **self._options(each))
+            last = results[first] = run_programs(programs, origins, **self._options(first))
+        except BaseException:
+            launches[-1].record.earlier = Exploration(results).all_findings
+            raise
         if not others:
-            return results[first]
+            return last
         found = Exploration({each: results[each] for each in self.schedules}).all_findings
-        return replace(results[first], findings=found)
+        return replace(last, findings=found)
+
+    def _options(self, schedule: Schedule) -> RunOptions:
+        """Return the options of a run under a schedule."""
+        return {**self.options, "seed": schedule.seed, "delay_async": schedule.delay_async}

@@ -23,7 +23,8 @@ class DeviceLaunch:
     `modules` are the linked modules of the kernel. `after` are the numbers of the launches and host operations that
     streams, events and graphs order directly before it. `result` is None until the launch is complete. `error` is the
     exception that ended it. `seconds` is the time that the simulation took. If a dependent launch was simulated
-    together with this one, its record has the result of both, and `within` is its number.
+    together with this one, its record has the result of both, and `within` is its number. `earlier` are the findings
+    of the schedules that were complete before the error.
     """
 
     number: int
@@ -36,13 +37,14 @@ class DeviceLaunch:
     error: BaseException | None = None
     seconds: float = 0.0
     within: int | None = None
+    earlier: tuple[Finding, ...] = field(default=(), repr=False)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Findings of the launch; of those before its error, if it ended with one."""
+        """Findings of the launch; if it ended with an error, those before the error, under all schedules."""
         if self.result is not None:
             return self.result.findings
-        return getattr(self.error, "findings", ())
+        return (*self.earlier, *getattr(self.error, "findings", ()))
 
 
 @dataclass(slots=True, eq=False, repr=False)
