@@ -98,7 +98,7 @@ def report_faults(release: str, only: Sequence[str], environments: Path, say: Ca
 
     With `only`, the faults with one of these words in their names or programs.
     """
-    faults = [each for each in FAULTS if not only or any(word in (each.name, each.program) for word in only)]
+    faults = [each for each in FAULTS if not only or any(word in each.name or word in each.program for word in only)]
     twins = sorted({(each.program, each.size % 3) for each in faults})
     correct = {
         f"{name.replace('_', '-')}-{size}": (PROGRAMS_FOLDER / f"{name}.py").read_text(encoding="utf-8")

@@ -214,7 +214,7 @@ FAULTS: Final = (
           "read-before-wait early-reuse", "load_box(a, [row, start], full, left)",
           "total = warpgroup_mma(left.index(stage), right.index(stage), total, is_async=True)"),
     fault("mbarrier-phase-not-flipped", "gluon_tma", "mbarrier.wait(full.index(stage), step // 2 & 1)",
-          "mbarrier.wait(full.index(stage), 0)", "read-before-wait mbarrier-phase", "load_box(a, [row, start], full, left)",
+          "mbarrier.wait(full.index(stage), 0)", "read-before-wait mbarrier-phase deadlock", "load_box(a, [row, start], full, left)",
           "total = warpgroup_mma(left.index(stage), right.index(stage), total, is_async=True)",
           "mbarrier.wait(full.index(stage), 0)"),
     fault("mbarrier-bytes-of-one-tile", "gluon_tma", "BYTES: gl.constexpr = (BM * BK + BK * BN) * 2",
