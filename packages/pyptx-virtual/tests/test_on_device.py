@@ -8,10 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from tools.shares import full
 
 pytestmark = [pytest.mark.torch, pytest.mark.scaled]  # samples of operators: a share by default
 
-FILES = sorted((Path(__file__).parent / "on_device").glob("test_*.py"))
+FOLDER = Path(__file__).parent / "on_device"
+FILES = full([FOLDER / "test_op_samples.py"], default=sorted(FOLDER.glob("test_*.py")))
 
 
 @pytest.mark.parametrize("file", FILES, ids=[file.stem for file in FILES])

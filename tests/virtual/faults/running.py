@@ -32,7 +32,7 @@ def test_size():
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundError:
     """An error of a program: its rule, the text of its first line, and its message."""
 
     rule: str
@@ -40,7 +40,7 @@ class Found:
     message: str
 
 
-def errors_of(texts: dict[str, str], release: str, environments: Path) -> dict[str, list[Found]]:
+def errors_of(texts: dict[str, str], release: str, environments: Path) -> dict[str, list[FoundError]]:
     """Run tests, given as texts by name, with a release of Triton; return the errors of each, by name."""
     with TemporaryDirectory() as place:
         folder, report = Path(place, "tests"), Path(place, "report.json")
@@ -64,13 +64,13 @@ def errors_of(texts: dict[str, str], release: str, environments: Path) -> dict[s
         return _by_name(texts, folder, report.read_text(encoding="utf-8").splitlines())
 
 
-def _by_name(texts: Iterable[str], folder: Path, lines: Iterable[str]) -> dict[str, list[Found]]:
-    found: dict[str, list[Found]] = {name: [] for name in texts}
+def _by_name(texts: Iterable[str], folder: Path, lines: Iterable[str]) -> dict[str, list[FoundError]]:
+    found: dict[str, list[FoundError]] = {name: [] for name in texts}
     for report in map(json.loads, lines):
         (test,) = report["inputs"]
         name = Path(test.partition("::")[0]).stem.removeprefix("test_").replace("_", "-")
         errors = (problem for problem in report["problems"] if problem["severity"] == "error")
-        found[name] += [Found(each["rule"], _line_of(each, folder), each["message"]) for each in errors]
+        found[name] += [FoundError(each["rule"], _line_of(each, folder), each["message"]) for each in errors]
     return found
 
 
@@ -83,7 +83,7 @@ def _line_of(problem: dict[str, Any], folder: Path) -> str:
     return Path(folder, position["file"]).read_text(encoding="utf-8").splitlines()[number - 1].strip()
 
 
-def verdict(fault: Fault, errors: Sequence[Found]) -> str:
+def verdict(fault: Fault, errors: Sequence[FoundError]) -> str:
     """Return `found` if the first error of a program with a fault has an expected rule and line, else the reason."""
     if not errors:
         return "no error"

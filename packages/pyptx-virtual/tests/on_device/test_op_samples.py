@@ -18,6 +18,8 @@ from torch.utils._pytree import tree_leaves, tree_map
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+pytestmark = pytest.mark.scaled
+
 SAMPLES = 2  # per operator and type
 
 NOT_COMPARED = {
