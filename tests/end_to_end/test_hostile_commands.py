@@ -107,8 +107,8 @@ def run_here(words: list[str], capsysbinary: pytest.CaptureFixture[bytes]) -> tu
 def test_there_are_forty_commands_and_every_command_is_among_them() -> None:
     assert len(WITH_INPUT) + len(OTHERS) >= 40
     mentioned = {line.split()[0] for line in (*WITH_INPUT, *OTHERS)}
-    writing, with_gpu = {"export", "new", "stubs"}, {"bench"}
-    assert {row.name for row in manager().commands()} - mentioned == writing | with_gpu
+    writing, with_gpu, of_programs = {"export", "new", "stubs", "suppress"}, {"bench"}, {"run"}
+    assert {row.name for row in manager().commands()} - mentioned == writing | with_gpu | of_programs
 
 
 @pytest.mark.parametrize("line", WITH_INPUT)

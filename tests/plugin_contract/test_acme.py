@@ -576,4 +576,5 @@ def test_the_shipped_plugins_are_the_ones_we_know() -> None:
         "pyptx_sim.plugin",
         "pyptx_torch.plugin",
         "pyptx_transpile.plugin",
+        "pyptx_virtual.plugin",
     ]

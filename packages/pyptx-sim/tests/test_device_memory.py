@@ -192,6 +192,7 @@ def test_host_addresses_lead_to_device_addresses_and_back() -> None:
     assert memory.device_address(np.zeros(1).__array_interface__["data"][0]) is None
 
 
+@pytest.mark.filterwarnings("ignore:.*os.fork:RuntimeWarning", "ignore:.*fork:DeprecationWarning")  # jax has threads
 def test_a_forked_process_has_memory_of_its_own() -> None:
     memory = DeviceMemory(64 * MIB)
     x, y = placed(memory, np.arange(32, dtype=np.uint32)), memory.allocate(128)

@@ -133,7 +133,7 @@ class Simulator:
         self._variables[request.library, entry] = self._arena.data[: len(program.globals.data)].copy()
 
     def _memories(self, program: Any, request: Any) -> tuple[dict[str, Any], Any]:
-        from pyptx_sim.arguments import _bank, _fill, _flat, _named
+        from pyptx_sim.arguments import _bank, _constants, _fill, _named
         from pyptx_sim.machine.memory.buffers import Buffers
         from pyptx_sim.machine.memory.heap import Heap
         from pyptx_sim.machine.memory.spaces import FlatMemory
@@ -146,7 +146,7 @@ class Simulator:
         bank[: len(given)] = given
         memories = {
             "global": FlatMemory("global", self._arena, buffers),
-            "const": _flat("const", program.constants, checked=False),
+            "const": _constants(program, None, checked=False),
             "param": _bank(bytes(bank), checked=False),
         }
         return memories, Heap((len(program.globals.data) + 4095) // 4096 * 4096, RESERVED, buffers)
