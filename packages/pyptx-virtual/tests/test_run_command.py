@@ -150,6 +150,7 @@ def test_suppressed_findings_do_not_fail_a_program(tmp_path: Path) -> None:
     assert run(tmp_path, "--strict-suppressions", "--suppressions", "other.toml", path).returncode == 1
 
 
+@pytest.mark.hopper
 def test_an_error_of_a_pending_launch_fails_the_program(tmp_path: Path) -> None:
     text = (
         "context = pyptx_virtual.active().context\n"
