@@ -275,6 +275,7 @@ def dependent(wait: str) -> str:
     return module(f"{wait} {load} st.global.u32 [%rd1], %r1;", DEPENDENT)
 
 
+@pytest.mark.hopper
 @pytest.mark.parametrize("seed", range(3))
 def test_a_dependent_launch_overlaps_the_launch_before_it(seed: int) -> None:
     for wait, rules in (("griddepcontrol.wait;", set()), ("", {"global-race"})):
