@@ -102,6 +102,7 @@ class DeviceMemory:
         """Free the allocation at `address`; later accesses to it are faults. LaunchError if no allocation starts there.
 
         Its addresses are allocated again only after 64 MiB of other allocations were freed, or if nothing else is free.
+        Launches that access it must be complete: call `Context.synchronize` first.
         """
         offset = address - GLOBAL_WINDOW
         index = bisect_left(self._allocations, offset, key=attrgetter("start"))
