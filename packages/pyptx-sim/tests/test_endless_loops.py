@@ -39,6 +39,14 @@ ENDLESS = {
     "a guard that never holds": f"again: {BUSY} setp.gt.u32 %p2, %r1, 99; @%p2 add.u32 %r1, %r1, 1;"
     "setp.lt.u32 %p1, %r1, 100; @%p1 bra again;",
 }
+# Loops of two CTAs of four warps that meet at a barrier in every iteration: thread 0 of a CTA reads a flag that nobody
+# sets, by an atomic, and tells the other threads through shared memory, as Triton compiles `while` over an atomic.
+TELL = "setp.eq.u32 %p9, %r0, 0; @%p9 {read}; @%p9 st.shared.u32 [told], %r1; bar.sync 0; ld.shared.u32 %r2, [told];"
+MEETING = {
+    "a flag": "atom.global.acquire.gpu.cas.b32 %r1, [%rd0+4000], 1, 1",
+    "a lock": "atom.global.acquire.gpu.cas.b32 %r1, [%rd0+4000], 0, 1; @%p9 sub.u32 %r1, 1, %r1",
+    "a count": "atom.global.acquire.gpu.add.u32 %r1, [%rd0+4000], 0",
+}
 ROUNDS = 2000
 # Finite loops of 2000 iterations, whose counter reaches the loop condition in different ways.
 ENDING = {
@@ -65,8 +73,17 @@ ENDING = {
     f"ld.param.b32 %r2, [b]; }} setp.lt.u32 %p1, %r2, {ROUNDS}; @%p1 bra again;",
 }
 NEXT = """
+.shared .b32 told;
 .func (.param .b32 r) next(.param .b32 v)
 { .reg .b32 %x; ld.param.b32 %x, [v]; add.u32 %x, %x, 1; st.param.b32 [r], %x; ret; }
+"""
+# Warp 1 counts in a register and then sets a flag; warp 0 polls the flag, and both meet at a barrier in each iteration.
+COUNTED = f"""
+setp.lt.u32 %p2, %r0, 32; @%p2 bra poll;
+count: {BUSY} add.u32 %r2, %r2, 1; bar.sync 0; setp.lt.u32 %p1, %r2, {ROUNDS // 5}; @%p1 bra count;
+st.shared.u32 [told], 1; bar.sync 0; bra ended;
+poll: ld.shared.u32 %r3, [told]; bar.sync 0; setp.eq.u32 %p1, %r3, 0; @%p1 bra poll;
+ended:
 """
 STEPS = 100_000  # step limit of each run: a fiftieth of the default limit
 SCHEDULES = [{}, {"seed": 1}, {"delay_async": True}]
@@ -88,9 +105,24 @@ def test_a_loop_that_never_ends_is_found_soon(loop: str, schedule: dict[str, Any
         assert "change a register of the loop's condition" in str(finding.help)
 
 
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("read", MEETING.values(), ids=MEETING)
+def test_a_loop_that_meets_at_a_barrier_and_never_ends_is_found(read: str, schedule: dict[str, Any]) -> None:
+    loop = f"again: {TELL.format(read=read)} bar.sync 0; setp.eq.u32 %p1, %r2, 0; @%p1 bra again;"
+    (finding,) = [each for each in run(loop, grid=2, block=128, **schedule).findings if each.rule == "deadlock"]
+    assert "without any change of memory" in finding.message
+    assert "make another thread write the memory that the loop polls" in str(finding.help)
+
+
 @pytest.mark.parametrize(("loop", "schedule"), share(product(ENDING, SCHEDULES), 2))
 def test_a_long_loop_that_ends_is_not(loop: str, schedule: dict[str, Any]) -> None:
     assert [each for each in run(ENDING[loop], **schedule).findings if each.rule == "deadlock"] == []
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_long_wait_for_a_warp_that_meets_and_counts_ends(schedule: dict[str, Any]) -> None:
+    result = run("st.shared.u32 [told], 0; bar.sync 0;" + COUNTED, block=64, **schedule)
+    assert [each for each in result.findings if each.rule == "deadlock"] == []
 
 
 def test_without_checks_it_is_an_error_at_the_loop() -> None:

@@ -212,6 +212,7 @@ class Machine:
                     self._give_up(wave)
                     return
             wave.watching = watch.watching
+            scheduler.in_order(now=watch.unchanging(wave))
             self._execute(wave, self.code[index], group, scheduler)
             yield True
         self.steps += wave.steps

@@ -61,6 +61,11 @@ class Barriers:
         """Return whether no barrier has arrivals or waiting threads."""
         return not self._came and not (self._wave.splits.state == State.BARRIER).any()
 
+    def arrivals(self) -> tuple[object, ...]:
+        """Return a comparable value: the expected threads of all barriers, and the arrivals by `bar.arrive`."""
+        came = tuple((key, came.tobytes()) for key, came in sorted(self._came.items()))
+        return self._need.tobytes(), came
+
     def keys(self, ids: IntArray, names: IntArray) -> IntArray:
         """Return the keys, unique in the wave, of the barriers numbered `names` in the CTAs of warp splits `ids`."""
         keys: IntArray = self._wave.geometry.cta[self._wave.splits.warp[ids]] * PER_CTA + names
@@ -239,7 +244,7 @@ class Barriers:
         self._need[left] = kept
         splits.state[ids] = State.READY
         splits.key[ids] = -1
-        wave.progress += 1
+        wave.meetings += 1
 
     def _tell_observers(self, ids: IntArray, keys: IntArray, pc: int) -> None:
         """Notify observers of each completed barrier; waiting threads acquire from threads that executed bar.arrive."""

@@ -52,7 +52,7 @@ class Scheduler:
 
     __slots__ = (
         *("_code", "_leads", "_named", "_next_look", "_next_paces"),
-        *("_paces", "_polls", "_preempted", "_random", "_wave"),
+        *("_paces", "_polls", "_preempted", "_random", "_seeded", "_wave"),
     )
 
     def __init__(self, wave: Wave, code: Code, random: np.random.Generator | None) -> None:
@@ -61,12 +61,16 @@ class Scheduler:
         self._code = code
         self._next_look = 0
         self._polls = any(block.polls is not None for block in code)
-        self._random = random
+        self._seeded = self._random = random
         self._preempted = 0
         self._paces = np.ones(wave.height)
         self._leads = np.zeros((wave.height, WARP))
         self._next_paces = 0
         self._named = np.zeros((wave.height, WARP), np.uint32)  # membermask of each waiting lane
+
+    def in_order(self, *, now: bool) -> None:
+        """Ignore the random generator while `now` is true, so that the schedule is deterministic."""
+        self._random = None if now else self._seeded
 
     def pick(self) -> tuple[int, Group] | None:
         """Return the index of a basic block and the warp splits that execute it now, or None if no split can run."""
