@@ -80,6 +80,11 @@ TORCH_OF_PROGRAMS = "torch==2.13.0"  # for `nox -s virtual`
 OLDER = "pyptx==0.1.1"  # baseline of benchmarks: an unrelated project, in an environment of its own
 
 
+def resumable(session: str) -> tuple[str, ...]:
+    """Return the options of pytest by which an interrupted session continues where it ended."""
+    return "-p", "tools.resume", f"--resume={ROOT / '.nox' / f'{session}.json'}"
+
+
 # Checks ---------------------------------------------------------------------------------------------------------------
 
 
@@ -283,7 +288,10 @@ def oracle(session: nox.Session) -> None:
 
 @nox.session
 def kernels(session: nox.Session) -> None:
-    """Run all cases of tests that default to a share, except `mutants`; verify the examples' costs against ptxas."""
+    """Run all cases of tests that default to a share, except `mutants`; verify the examples' costs against ptxas.
+
+    An interrupted run continues: see `tools/resume.py`.
+    """
     install_for_tests(session, frameworks=True)
     folder = temporary(session, "ptxas")
     wanted = (f"--target={folder}", "--no-deps", RESOURCES_OF)
@@ -292,14 +300,21 @@ def kernels(session: nox.Session) -> None:
     path = os.pathsep.join([str(ptxas.parent), *(session.bin_paths or ()), os.environ["PATH"]])
     session.run("python", "-m", "tools.kernel_resources", "--verify", env={"PATH": path})
     everything = ONE_THREAD | {"PATH": path, "PYPTX_KERNELS": "all"}
-    session.run("pytest", *PARALLEL, "-m", "scaled", f"--ignore={SURVEYS}", *session.posargs, env=everything)
+    session.run(
+        *("pytest", *PARALLEL, *resumable("kernels"), "-m", "scaled", f"--ignore={SURVEYS}", *session.posargs),
+        env=everything,
+    )
 
 
 @nox.session
 def mutants(session: nox.Session) -> None:
-    """Inject faults into every example kernel; each must be found, or be in the list of survivors."""
+    """Inject faults into every example kernel; each must be found, or be in the list of survivors.
+
+    An interrupted run continues: see `tools/resume.py`.
+    """
     install_for_tests(session, frameworks=False)
-    session.run("pytest", *PARALLEL, SURVEYS, *session.posargs, env=ONE_THREAD | {"PYPTX_KERNELS": "all"})
+    everything = ONE_THREAD | {"PYPTX_KERNELS": "all"}
+    session.run("pytest", *PARALLEL, *resumable("mutants"), SURVEYS, *session.posargs, env=everything)
 
 
 @nox.session

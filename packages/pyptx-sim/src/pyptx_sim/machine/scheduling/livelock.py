@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Array, Mask
 
-# The search for a repeated machine state starts after _PATIENCE scheduler steps without a completed mbarrier phase or an
-# exit, or after _DISAPPOINTMENTS times that all warps waited at mbarriers without progress. _SPACING: minimum number of
-# steps between two snapshots. If warps still complete named barriers, which is rarely a livelock, the search pauses for
+# The search for a repeated machine state starts after _PATIENCE scheduler steps without a completed mbarrier phase or
+# an exit, or after _DISAPPOINTMENTS times that all warps waited at mbarriers without progress. _SPACING: minimum number
+# of steps between two snapshots. If warps complete named barriers, which is rarely a livelock, the search pauses for
 # _PAUSE times as long as it lasted, unless memory is unchanged. After _UNCHANGED steps without a change of memory, the
 # schedule is in order: under a random one, several warps hardly ever return to the same basic blocks together.
 _PATIENCE = 1024
