@@ -80,7 +80,7 @@ def test_whose_an_instruction_is_follows_from_its_words(home: Home) -> None:
 @pytest.mark.parametrize("home", [home for home in HOMES if home.runtime], ids=lambda home: home.distribution)
 def test_a_distribution_that_runs_kernels_hands_in_the_runtime_of_its_row(home: Home) -> None:
     assert named(home, "pyptx_runtimes") == {home.runtime}
-    assert home.frameworks
+    assert home.frameworks or home.distribution == "pyptx-virtual"  # it runs kernels for pyptx-torch's operators
 
 
 def test_what_is_somebodys_is_nobody_elses() -> None:

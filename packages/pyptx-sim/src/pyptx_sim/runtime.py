@@ -117,7 +117,7 @@ def call(kernel: Launchable, arguments: Sequence[object], keywords: Mapping[str,
     if any(is_tensor(argument) for argument in arguments):
         _announce(kernel.name)
     own = {name: value for name, value in keywords.items() if name not in {"out", ALLOCATED}}
-    launch = _prepared(kernel, arguments, own, keywords.get("out"), allocated=ALLOCATED in keywords)
+    launch = prepared(kernel, arguments, own, keywords.get("out"), allocated=ALLOCATED in keywords)
     findings = call_checks.find(
         launch.special,
         launch.sizes,
@@ -143,7 +143,7 @@ def simulate(kernel: Launchable, arguments: Sequence[object], keywords: Mapping[
     """
     own = {name: value for name, value in keywords.items() if name not in _OWN}
     options = cast("_Options", {name: keywords[name] for name in _Options.__optional_keys__ if name in keywords})
-    launch = _prepared(kernel, arguments, own, keywords.get("out"))
+    launch = prepared(kernel, arguments, own, keywords.get("out"))
     result = launch.run(**options)
     return SimulationResult(
         launch.outputs, result.findings, result.statistics, result.printed, kernel.name, result.timeline
@@ -151,7 +151,7 @@ def simulate(kernel: Launchable, arguments: Sequence[object], keywords: Mapping[
 
 
 @dataclass(frozen=True, slots=True)
-class _Launch:
+class PreparedLaunch:
     """A kernel with its arguments, run once, or first with checks and then without; `sizes` are the arrays' bytes.
 
     For a launch without CTAs, `args` are only the outputs.
@@ -168,7 +168,13 @@ class _Launch:
         if 0 in special.grid:
             outputs = [each.output for each in self.arguments if isinstance(each, Uninitialized) and each.output]
             return without_blocks(outputs, options.get("checks", "all"))
-        launch = Launch(
+        return run(special.module, self.launch, origins=special.origins, **options)
+
+    @property
+    def launch(self) -> Launch:
+        """The launch, for a grid that has CTAs."""
+        special = self.special
+        return Launch(
             entry=special.entry,
             grid=special.grid_on(MULTIPROCESSORS),
             block=special.block,
@@ -178,17 +184,20 @@ class _Launch:
             names=[parameter.name for parameter in special.parameters],
             shared=special.shared,
         )
-        return run(special.module, launch, origins=special.origins, **options)
 
 
-def _prepared(
+def prepared(
     kernel: Launchable,
     arguments: Sequence[object],
     keywords: Mapping[str, object],
     out: object,
     *,
     allocated: bool = False,
-) -> _Launch:
+) -> PreparedLaunch:
+    """Return the launch of a kernel for these arrays, and for outputs of `out`, or new ones.
+
+    With `allocated`, the arrays of `out` are uninitialized. Raises LaunchError.
+    """
     special = kernel.specialize([argument_of(argument) for argument in arguments], keywords)
     outputs = _outputs(kernel, special, arguments, out)
     rows = [row if out is None or allocated else None for row in special.outputs]
@@ -198,7 +207,7 @@ def _prepared(
     values: Sequence[Argument] = fresh
     if 0 not in special.grid:
         values = [_value(kernel, parameter, [*given, *fresh]) for parameter in special.parameters]
-    return _Launch(special, outputs, values, [array.nbytes for array in (*given, *written)])
+    return PreparedLaunch(special, outputs, values, [array.nbytes for array in (*given, *written)])
 
 
 def _outputs(

@@ -1,4 +1,4 @@
-"""Kernels on CPU tensors: run by the simulator's runtime, through the same operator as on the GPU."""
+"""Kernels that the simulator runs: on CPU tensors, and on CUDA tensors of a virtual GPU."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     import torch
 
+    from pyptx_ir.plugins.rows import Runtime
     from pyptx_torch.operators import Operator
 
 
@@ -29,19 +30,31 @@ def run(
     Warns SimulatedExecution, unless PYPTX_CPU in the environment selects otherwise. Raises RuntimeMissingError without
     a simulator.
     """
+    return simulated(runtimes.simulator(operator.kernel.name), operator, inputs, keywords, given, device)
+
+
+def simulated(
+    runtime: Runtime,
+    operator: Operator,
+    inputs: Sequence[torch.Tensor],
+    keywords: Mapping[str, object],
+    given: Sequence[torch.Tensor] | None,
+    device: torch.device,
+) -> tuple[torch.Tensor, ...]:
+    """Run a kernel by a runtime that takes specialized kernels; return its outputs: `given`, or new ones."""
     kernel = operator.kernel
-    simulator = runtimes.simulator(kernel.name)
     names = kernel.declaration.tensors
     check_memory(kernel.name, names, inputs)
     arguments = [argument_of(kernel.name, name, tensor) for name, tensor in zip(names, inputs, strict=False)]
     special = kernel.specialize(arguments, keywords)
     allocated = given is None
     if given is None:
-        # Outputs filled with zeros make runs reproducible; the simulator still treats the outputs as uninitialized.
-        given = tuple(tensor.zero_() for tensor in outputs.allocate(kernel.name, special.outputs, device))
+        given = outputs.allocate(kernel.name, special.outputs, device)
+        if device.type == "cpu":  # reproducible runs; the simulator still treats the outputs as uninitialized
+            given = tuple(tensor.zero_() for tensor in given)
     else:
         outputs.check(kernel.name, special.outputs, given, device)
         check_memory(kernel.name, [f"out= for {name}" for name in names[len(inputs) :]], given)
     out = {"out": tuple(given), **({ALLOCATED: True} if allocated else {})}
-    simulator.call(runtimes.Specialized(special), inputs, out)
+    runtime.call(runtimes.Specialized(special), inputs, out)
     return tuple(given)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from pyptx_torch import outputs
+from pyptx_dsl.kernels import runtimes
+from pyptx_torch import cpu, outputs
 from pyptx_torch.device_types import CUDA
 from pyptx_torch.devices import check_memory
 from pyptx_torch.plans import NOT_MET, check_driver
@@ -28,8 +29,12 @@ def run(
 ) -> tuple[torch.Tensor, ...]:
     """Launch a kernel and return its outputs: the tensors of `out=`, or new ones from torch's allocator.
 
-    Does not wait for the kernel. Raises DriverMissingError without a driver, and the driver's errors.
+    Does not wait for the kernel. An active virtual GPU runs it instead. Raises DriverMissingError without a driver, and
+    the driver's errors.
     """
+    virtual = runtimes.virtual_gpu(inputs or given or (device,))
+    if virtual is not None:
+        return cpu.simulated(virtual, operator, inputs, keywords, given, device)
     plans = operator.plans(place)
     if inputs and given is None:
         made = plans.again(inputs, keywords)

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import torch
+
+from pyptx_dsl.kernels import runtimes
 from pyptx_launch import driver
 from pyptx_torch.device_types import CUDA
 from pyptx_torch.operators import operator_of
@@ -26,6 +29,8 @@ def launcher_of(
 ) -> Callable[..., object]:
     """Return the callable for `Kernel.__call__`: a launcher, or `miss` itself without a usable driver and device."""
     operator = operator_of(kernel)
+    if runtimes.virtual_gpu((torch.device(place.type),)) is not None:
+        return miss
     if not place.built() or not driver.available() or not place.visible():
         return miss
     return operator.plans(place).attach(miss)

@@ -89,6 +89,11 @@ def attach(door: str) -> None:
         _process.doors[door] = import_module(DOORS[door]).attach(active())
 
 
+def is_active() -> bool:
+    """Return whether this process has a virtual device."""
+    return _process.device is not None
+
+
 def active() -> VirtualDevice:
     """Return the virtual device of this process; raise NotActive if there is none."""
     if _process.device is None:

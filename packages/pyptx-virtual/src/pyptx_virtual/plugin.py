@@ -1,4 +1,4 @@
-"""Plugin of pyptx-virtual: the command that runs programs on the virtual GPU."""
+"""Plugin of pyptx-virtual: the command that runs programs on the virtual GPU, and the runtime of pyptx's kernels."""
 
 from __future__ import annotations
 
@@ -9,13 +9,21 @@ from pyptx_ir.plugins import API_VERSION, hookimpl
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyptx_ir.plugins.rows import Command
+    from pyptx_ir.plugins.rows import Command, Runtime
 
 
 @hookimpl
 def pyptx_api_version() -> int:
     """Return the version of the plugin interface that this plugin implements."""
     return API_VERSION
+
+
+@hookimpl
+def pyptx_runtimes() -> Sequence[Runtime]:
+    """Return the runtime to which pyptx-torch passes kernels on CUDA tensors while the virtual GPU is active."""
+    from pyptx_virtual.kernels import RUNTIME
+
+    return (RUNTIME,)
 
 
 @hookimpl

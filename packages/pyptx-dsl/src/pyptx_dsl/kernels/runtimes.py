@@ -23,6 +23,9 @@ Simulate = Callable[["Launchable", Sequence[object], Mapping[str, object]], "Sim
 SIMULATOR: Final = "sim"
 """Name of the simulator's runtime."""
 
+VIRTUAL_GPU: Final = "virtual"
+"""Name of the runtime of a virtual GPU, which claims CUDA tensors, and devices, while it is active."""
+
 
 class Specialized:
     """Stand-in for a kernel with one specialization, by which a runtime runs that specialization on the simulator."""
@@ -151,6 +154,11 @@ def simulator(kernel: str) -> Runtime:
         f"{kernel}: arrays on the CPU run on the simulator, which is not installed",
         help=f"{install_command('sim')}, or move the arrays to a GPU",
     )
+
+
+def virtual_gpu(values: Sequence[object]) -> Runtime | None:
+    """Return the runtime of the virtual GPU if it is active and claims all tensors or devices in `values`."""
+    return next((row for row in _runtimes() if row.name == VIRTUAL_GPU and row.claims(values)), None)
 
 
 def _runtime_of(kernel: Kernel, arrays: Sequence[object], keywords: Mapping[str, object]) -> Runtime:

@@ -53,7 +53,7 @@ HOMES: Final = (
     Home("pyptx-launch"),
     Home("pyptx-torch", extra="torch", frameworks=("torch",), runtime="torch"),
     Home("pyptx-jax", extra="jax", frameworks=("jax", "jaxlib"), runtime="jax"),
-    Home("pyptx-virtual", extra="virtual"),
+    Home("pyptx-virtual", extra="virtual", runtime="virtual"),
     Home(
         "pyptx-arch-hopper",
         extra="hopper",
