@@ -89,7 +89,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def key_of(nodeid: str) -> str:
-    """Return the hash of what a test depends on: packages, examples, corpus, the tests beside it, the environment."""
+    """Return the hash of what a test depends on: packages, examples, corpus, tests in its folder, the environment."""
     top, name, *_ = nodeid.partition("::")[0].split("/")
     own = "tests" if top == "tests" else f"{top}/{name}/tests"
     return hashed((*COMMON, own), with_door=name in {DOOR, f"pyptx-{DOOR}"})

@@ -39,10 +39,10 @@ ENDLESS = {
     "a guard that never holds": f"again: {BUSY} setp.gt.u32 %p2, %r1, 99; @%p2 add.u32 %r1, %r1, 1;"
     "setp.lt.u32 %p1, %r1, 100; @%p1 bra again;",
 }
-# Loops of two CTAs of four warps that meet at a barrier in every iteration: thread 0 of a CTA reads a flag that nobody
-# sets, by an atomic, and tells the other threads through shared memory, as Triton compiles `while` over an atomic.
+# Endless loops of two CTAs of four warps with a barrier in every iteration: thread 0 of a CTA reads a flag, which no
+# thread sets, by an atomic, and passes it on through shared memory, as Triton compiles `while` over an atomic.
 TELL = "setp.eq.u32 %p9, %r0, 0; @%p9 {read}; @%p9 st.shared.u32 [told], %r1; bar.sync 0; ld.shared.u32 %r2, [told];"
-MEETING = {
+WITH_BARRIER = {
     "a flag": "atom.global.acquire.gpu.cas.b32 %r1, [%rd0+4000], 1, 1",
     "a lock": "atom.global.acquire.gpu.cas.b32 %r1, [%rd0+4000], 0, 1; @%p9 sub.u32 %r1, 1, %r1",
     "a count": "atom.global.acquire.gpu.add.u32 %r1, [%rd0+4000], 0",
@@ -77,7 +77,7 @@ NEXT = """
 .func (.param .b32 r) next(.param .b32 v)
 { .reg .b32 %x; ld.param.b32 %x, [v]; add.u32 %x, %x, 1; st.param.b32 [r], %x; ret; }
 """
-# Warp 1 counts in a register and then sets a flag; warp 0 polls the flag, and both meet at a barrier in each iteration.
+# Warp 1 counts in a register and then sets a flag; warp 0 polls the flag. Each iteration has a barrier of both warps.
 COUNTED = f"""
 setp.lt.u32 %p2, %r0, 32; @%p2 bra poll;
 count: {BUSY} add.u32 %r2, %r2, 1; bar.sync 0; setp.lt.u32 %p1, %r2, {ROUNDS // 5}; @%p1 bra count;
@@ -106,8 +106,8 @@ def test_a_loop_that_never_ends_is_found_soon(loop: str, schedule: dict[str, Any
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
-@pytest.mark.parametrize("read", MEETING.values(), ids=MEETING)
-def test_a_loop_that_meets_at_a_barrier_and_never_ends_is_found(read: str, schedule: dict[str, Any]) -> None:
+@pytest.mark.parametrize("read", WITH_BARRIER.values(), ids=WITH_BARRIER)
+def test_an_endless_loop_with_a_barrier_is_found(read: str, schedule: dict[str, Any]) -> None:
     loop = f"again: {TELL.format(read=read)} bar.sync 0; setp.eq.u32 %p1, %r2, 0; @%p1 bra again;"
     (finding,) = [each for each in run(loop, grid=2, block=128, **schedule).findings if each.rule == "deadlock"]
     assert "without any change of memory" in finding.message
@@ -120,7 +120,7 @@ def test_a_long_loop_that_ends_is_not(loop: str, schedule: dict[str, Any]) -> No
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
-def test_a_long_wait_for_a_warp_that_meets_and_counts_ends(schedule: dict[str, Any]) -> None:
+def test_a_long_wait_for_a_counting_warp_ends(schedule: dict[str, Any]) -> None:
     result = run("st.shared.u32 [told], 0; bar.sync 0;" + COUNTED, block=64, **schedule)
     assert [each for each in result.findings if each.rule == "deadlock"] == []
 

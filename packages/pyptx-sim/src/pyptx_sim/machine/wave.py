@@ -46,7 +46,7 @@ class Wave:
     `registers`: one array per register slot; None for a register never written. `undefined`: undefined bits of
     registers (checks only). `live`: lanes that have not exited. `exited`: some lanes have exited. `pc`: the instruction
     being executed. `version`: incremented on every write to memory (if `watching`, only if the contents change).
-    `meetings`: incremented on every completed named barrier. `progress`: incremented on every completed mbarrier phase,
+    `completed_barriers`: number of completed named barriers. `progress`: incremented on every completed mbarrier phase,
     resume and exit. `endings`: functions to call when the wave has completed, in a checked run. `exits`: functions to
     call whenever threads have exited. `forced`: warps in which lanes continued without other lanes of their membermask,
     with the pc of the instruction where this first happened.
@@ -57,6 +57,7 @@ class Wave:
         "_places",
         "_stalls",
         "barriers",
+        "completed_barriers",
         "endings",
         "engine",
         "exited",
@@ -69,7 +70,6 @@ class Wave:
         "live",
         "machine",
         "mbarriers",
-        "meetings",
         "memories",
         "pc",
         "progress",
@@ -120,7 +120,7 @@ class Wave:
         # Bits of the CTA's rank in a shared address, per warp.
         clustered = machine.launch.cluster_size > 1
         self.rank_base: IntArray = (self.rank if clustered else np.zeros(1, np.int64))[:, None] << RANK_SHIFT
-        self.pc = self.steps = self.version = self.progress = self.meetings = 0
+        self.pc = self.steps = self.version = self.progress = self.completed_barriers = 0
         self.watching = self.exited = False
         self.forced: dict[int, int] = {}
 

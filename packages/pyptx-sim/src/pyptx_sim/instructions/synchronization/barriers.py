@@ -99,7 +99,7 @@ def _waiting(names: Reader, counts: Reader | None, following: int) -> Terminator
                 warps = wave.splits.warp[group.ids]
                 masks = wave.splits.mask[group.ids]
                 wave.machine.observers.barriers(warps, masks, wave.barriers.keys(group.ids, numbers), wave.pc)
-            wave.meetings += 1
+            wave.completed_barriers += 1
             return following
         wave.splits.block[ids] = following
         wave.barriers.wait(ids, numbers, needed, None)

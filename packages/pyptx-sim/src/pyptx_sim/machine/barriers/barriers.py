@@ -244,7 +244,7 @@ class Barriers:
         self._need[left] = kept
         splits.state[ids] = State.READY
         splits.key[ids] = -1
-        wave.meetings += 1
+        wave.completed_barriers += 1
 
     def _tell_observers(self, ids: IntArray, keys: IntArray, pc: int) -> None:
         """Notify observers of each completed barrier; waiting threads acquire from threads that executed bar.arrive."""

@@ -35,7 +35,7 @@ class Watch:
     """
 
     __slots__ = (
-        *("_barriers", "_block", "_changed", "_meetings", "_next", "_progress", "_progress_step", "_registers"),
+        *("_barriers", "_block", "_changed", "_completed", "_next", "_progress", "_progress_step", "_registers"),
         *("_seen", "_slots", "_spacing", "_splits", "_step", "_suspect", "_version"),
     )
 
@@ -52,7 +52,7 @@ class Watch:
         self._version = -1
         self._progress = -1
         self._progress_step = 0
-        self._meetings = 0
+        self._completed = 0
         self._suspect = 0
         self._seen = self._changed = 0  # last version of memory, and the step that first had it
 
@@ -62,7 +62,7 @@ class Watch:
             self._progress, self._progress_step = wave.progress, wave.steps
             self._registers = None
             self._spacing, self._next = _SPACING, 0
-            self._meetings = wave.meetings
+            self._completed = wave.completed_barriers
             wave.mbarriers.in_vain = 0
             return False
         if wave.steps - self._progress_step < _PATIENCE and wave.mbarriers.in_vain < _DISAPPOINTMENTS:
@@ -86,10 +86,10 @@ class Watch:
         return self._registers is not None and wave.steps - self._changed >= _UNCHANGED
 
     def _look(self, wave: Wave, block: int) -> None:
-        """Take a snapshot if the time for one has come; begin a pause if warps meet and memory changes."""
+        """Take a snapshot if the time for one has come; begin a pause if warps complete barriers and memory changes."""
         if wave.steps < self._next:
             return
-        if self._registers is not None and wave.version != self._version and wave.meetings != self._meetings:
+        if self._registers is not None and wave.version != self._version and wave.completed_barriers != self._completed:
             self._registers = None
             self._next = wave.steps + _PAUSE * self._spacing
             return
@@ -118,7 +118,7 @@ class Watch:
         """
         code, program = wave.machine.code, wave.machine.program
         may_run = _able(wave)
-        if wave.meetings != self._meetings:
+        if wave.completed_barriers != self._completed:
             may_run |= wave.splits.state == State.BARRIER
         pcs = frozenset(code[index].first for index in np.unique(wave.splits.block[may_run]).tolist())
         slots = deciding_slots(program, pcs)
