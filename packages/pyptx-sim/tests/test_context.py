@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+import sys
 from functools import partial
 from typing import Any
 
@@ -84,6 +86,18 @@ def test_variables_keep_their_values_between_launches() -> None:
     assert words(context, loaded.address("counter")) == [367]
     assert int.from_bytes(loaded.read("step"), "little") == 100
     assert Context().load(COUNTER).read("counter") == (5).to_bytes(4, "little")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux maps more memory than there is")
+def test_a_device_may_have_more_memory_than_the_machine() -> None:
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    context = Context(memory_bytes=machine + (1 << 30))
+    context.memory.allocate(machine)
+    word = context.memory.allocate(4)
+    context.memory.write(word, bytes(4))
+    context.launch(INCREMENT, grid=1, block=1, args=[word])
+    assert context.launches[0].findings == ()
+    assert bytes(context.memory.bytes(word, 4)) == (1).to_bytes(4, "little")
 
 
 def test_wrong_uses_of_variables_are_refused() -> None:

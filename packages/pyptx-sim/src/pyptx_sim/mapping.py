@@ -26,10 +26,20 @@ if TYPE_CHECKING:
 
 PAGE: Final = mmap.PAGESIZE
 _SHARED, _FIXED, _NOT_OVER = 0x01, 0x10, 0x100000  # flags of Linux: "mmap(2)"
+# MAP_NORESERVE, which Python's mmap has since 3.13: without it, Linux refuses mappings larger than its memory.
+_NO_RESERVE: Final = 0x4000
 _FAILED: Final = ctypes.c_void_p(-1).value
 _READ_WRITE: Final = mmap.PROT_READ | mmap.PROT_WRITE if sys.platform != "win32" else 0
 _PUNCH: Final = 3  # FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE: "fallocate(2)"
 _RESIDENT, _FROM_FILE = np.uint64(1 << 62), np.uint64(1 << 61)  # swapped or present: at least 1 << 62; "pagemap(5)"
+
+
+def private(size: int, file: int = -1) -> mmap.mmap:
+    """Map `size` private bytes of a file, by default zeros; they may be more than the system's memory on Linux."""
+    if sys.platform != "linux":
+        return mmap.mmap(file, size, access=mmap.ACCESS_COPY)
+    anonymous = mmap.MAP_ANONYMOUS if file < 0 else 0
+    return mmap.mmap(file, size, flags=mmap.MAP_PRIVATE | anonymous | _NO_RESERVE, prot=_READ_WRITE)
 
 
 class FileBytes:
@@ -49,8 +59,7 @@ class FileBytes:
 
     def copy(self, size: int) -> NDArray[np.uint8]:
         """Return a copy of the first `size` bytes, rounded up to whole pages; its pages are copied when written."""
-        mapped = mmap.mmap(self._file, aligned(max(size, 1), PAGE), access=mmap.ACCESS_COPY)
-        return np.frombuffer(mapped, np.uint8)
+        return np.frombuffer(private(aligned(max(size, 1), PAGE), self._file), np.uint8)
 
     def commit(self, copy: NDArray[np.uint8], spans: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:
         """Write the changes of a copy within the ascending byte ranges `spans` to the live bytes.

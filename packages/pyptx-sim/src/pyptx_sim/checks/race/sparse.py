@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from pyptx_sim.mapping import private
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -20,7 +22,7 @@ def zeros(shape: int | tuple[int, ...], dtype: type[np.generic]) -> NDArray[Any]
     size = math.prod(shape if isinstance(shape, tuple) else (shape,)) * np.dtype(dtype).itemsize
     if size < _LARGE:
         return np.zeros(shape, dtype)
-    pages = mmap.mmap(-1, size)
+    pages = private(size)
     if hasattr(mmap, "MADV_NOHUGEPAGE"):
         pages.madvise(mmap.MADV_NOHUGEPAGE)
     return np.frombuffer(pages, dtype).reshape(shape)
