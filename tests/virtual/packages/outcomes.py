@@ -32,7 +32,7 @@ class Outcomes:
         self._end = None if minutes is None else time.monotonic() + 60 * minutes
         self._rows: dict[str, dict[str, Any]] = {}
 
-    def pytest_configure_node(self, node: Any) -> None:  # noqa: ANN401 - type of xdist
+    def pytest_configure_node(self, node: Any) -> None:
         """Pass the known tests to a process of `pytest -n`: all processes must select the same tests."""
         node.workerinput["outcomes"] = self.known
 
