@@ -20,6 +20,7 @@ def rows(name: str) -> list[list[str]]:
 
 
 BANNED = [(re.compile(pattern), instead) for pattern, _, instead in rows("banned.tsv")]
+ANY = re.compile("|".join(f"(?:{pattern.pattern})" for pattern, _ in BANNED))
 EXCEPTIONS = [(path, words) for path, words, _ in rows("exceptions.tsv")]
 
 
@@ -39,6 +40,7 @@ def hits() -> tuple[str, ...]:
     return tuple(
         f"{piece.path}:{piece.line}: {match.group()!r}: use {instead}"
         for piece in pieces()
+        if ANY.search(piece.text)
         for pattern, instead in BANNED
         for match in pattern.finditer(piece.text)
         if not excepted(piece, *match.span())
