@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
+
 from .programs import program, python
 
 if TYPE_CHECKING:
@@ -125,7 +127,16 @@ def test_workers_of_xdist_send_what_they_find(tmp_path: Path) -> None:
     assert "pyptx: 6 launches on pyptx virtual GPU (sm_90a): " in done.stdout
 
 
-def test_a_wrong_option_is_one_clear_error(tmp_path: Path) -> None:
-    done = checked(tmp_path, "--pyptx", "--pyptx-target", "sm_1")
-    assert (done.returncode, "unknown target 'sm_1'" in done.stderr) == (4, True)
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--pyptx-target", "sm_1"), "unknown target 'sm_1'"),
+        (("--pyptx-memory", "much"), "must be a size such as 512M or 16G, got 'much'"),
+        (("--pyptx-memory", "100"), "cannot allocate 128 bytes"),
+    ],
+)
+def test_a_wrong_option_is_one_clear_error(words: tuple[str, ...], message: str, tmp_path: Path) -> None:
+    done = checked(tmp_path, "--pyptx", *words)
+    assert done.returncode == (1 if "allocate" in message else 4)
+    assert message in done.stderr + done.stdout
     assert "Traceback" not in done.stderr

@@ -17,7 +17,7 @@ from pyptx_ir.reports.json import as_object
 from pyptx_ir.suppressions import Suppressions
 from pyptx_ir.suppressions.command import DEFAULT, suppress
 from pyptx_virtual.activation import activate
-from pyptx_virtual.schedules import schedules
+from pyptx_virtual.options import memory_size, schedules
 from pyptx_virtual.session import Session
 
 if TYPE_CHECKING:
@@ -79,12 +79,13 @@ class CheckedTests:
 
     @classmethod
     def activated(cls, options: argparse.Namespace) -> CheckedTests:
-        """Activate the virtual device with pytest's options. Raises PyptxError and OSError."""
+        """Activate the virtual device with pytest's options. Raises PyptxError, OSError and ArgumentTypeError."""
         path = options.pyptx_suppressions
         missing = options.pyptx_update and not Path(path or DEFAULT).exists()
         accepted = None if path is None or missing else Suppressions.load(path)
         device = activate(
             options.pyptx_target,
+            memory_bytes=None if options.pyptx_memory is None else memory_size(options.pyptx_memory),
             shadow_gpu=options.pyptx_shadow_gpu,
             schedules=schedules(max(options.pyptx_schedules, 1)),
         )

@@ -14,8 +14,8 @@ from pyptx_ir.suppressions import add_suppressions, load_suppressions
 from pyptx_ir.terminal import write
 from pyptx_sim.run_inputs import rules_of
 from pyptx_virtual.activation import MEMORY_BYTES, TARGET, activate
+from pyptx_virtual.options import memory_size, schedules
 from pyptx_virtual.program import Program
-from pyptx_virtual.schedules import schedules
 from pyptx_virtual.session import Session
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ examples:
 
 Exit status: the program's own, if it fails; 1: errors found; 2: invalid command; 130: an interrupt.
 """
-_SIZES: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 def run(argv: Sequence[str]) -> int:
@@ -96,7 +95,13 @@ def run_parser() -> CommandParser:
     parser = CommandParser("run", summary, _EXAMPLES, output=False)
     add = parser.add_argument
     add("--target", default=TARGET, metavar="NAME", help="architecture of the GPU (default: sm_90a)")
-    add("--memory", type=_bytes, default=MEMORY_BYTES, metavar="SIZE", help="device memory: 512M, 16G (default: 16G)")
+    add(
+        "--memory",
+        type=memory_size,
+        default=MEMORY_BYTES,
+        metavar="SIZE",
+        help="device memory: 512M, 16G (default: 16G)",
+    )
     add("--checks", type=_checks, default="all", metavar="RULE,…", help="rules to check: all (default), none, or names")
     add("--schedules", type=_positive, default=1, metavar="N", help="run each launch under N schedules (default: 1)")
     add("--require-launches", action="store_true", help="fail if the program launches no kernel")
@@ -121,12 +126,3 @@ def _positive(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"must be at least 1, got {number}")
     return number
-
-
-def _bytes(text: str) -> int:
-    """Return a number of bytes given as `4096`, `512M` or `16G`."""
-    unit = text[-1:].upper() if text[-1:].upper() in _SIZES else ""
-    number = text[: len(text) - len(unit)]
-    if not number.isdecimal() or not int(number):
-        raise argparse.ArgumentTypeError(f"must be a size such as 512M or 16G, got {text!r}")
-    return int(number) * _SIZES[unit]

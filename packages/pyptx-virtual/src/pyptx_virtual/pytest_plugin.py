@@ -16,6 +16,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add = group.addoption
     add("--pyptx", action="store_true", help="run on a virtual GPU; fail tests whose kernels have errors")
     add("--pyptx-target", default="sm_90a", metavar="NAME", help="architecture of the GPU (default: sm_90a)")
+    add("--pyptx-memory", metavar="SIZE", help="device memory: 512M (default: 16G)")
     add("--pyptx-schedules", type=int, default=1, metavar="N", help="run each launch under N schedules (default: 1)")
     add("--pyptx-budget", type=float, metavar="SECONDS", help="end a test's simulation after this time: not finished")
     add("--pyptx-suppressions", metavar="FILE", help="accept the findings in FILE (TOML)")
@@ -30,12 +31,14 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     """Activate the virtual GPU before the first file of the user is imported."""
     if not early_config.known_args_namespace.pyptx:
         return
+    from argparse import ArgumentTypeError
+
     from pyptx_ir.errors import PyptxError
     from pyptx_virtual.checked_tests import CheckedTests
 
     try:
         plugin = CheckedTests.activated(early_config.known_args_namespace)
-    except (PyptxError, OSError) as error:
+    except (PyptxError, OSError, ArgumentTypeError) as error:
         raise pytest.UsageError(f"--pyptx: {error}") from error
     early_config.pluginmanager.register(plugin, _NAME)
 
