@@ -77,6 +77,7 @@ SANITIZED = (  # tests that use the native extension, without memory measurement
     "-k=not do_not_grow",
 )  # fmt: skip
 TORCH_OF_PROGRAMS = "torch==2.13.0"  # for `nox -s virtual`
+PYTEST = ("pytest>=9", "pytest-xdist>=3.8")  # for `nox -s virtual`
 OLDER = "pyptx==0.1.1"  # baseline of benchmarks: an unrelated project, in an environment of its own
 
 
@@ -341,8 +342,8 @@ def foreign(session: nox.Session) -> None:
 
 @nox.session
 def virtual(session: nox.Session) -> None:
-    """Run Triton programs of ours on the virtual GPU with four releases of Triton; then inject faults into them."""
-    install(session, "pip", "setuptools", "numpy>=1.26", "ml-dtypes>=0.5", "pytest>=9", "-e", "packages/pyptx-virtual")
+    """Run Triton programs on the virtual GPU: ours, with four releases of Triton; injected faults; packages' kernels."""
+    install(session, "pip", "setuptools", "ml-dtypes>=0.5", *PYTEST, "-e", "packages/pyptx-virtual")
     session.run("python", "-m", "pip", "install", "--quiet", TORCH_OF_PROGRAMS, silent=True)
     session.run("python", "-m", "tests.virtual", *session.posargs, env=ONE_THREAD)
 

@@ -2,7 +2,6 @@
 
     python -m tests.foreign                    all compilers; writes docs/foreign-kernels.md
     python -m tests.foreign cuda triton-3.6    compilers of these languages, or of these names, and no page
-    python -m tests.foreign operators liger    operators of all libraries, or of these, and no page
     … --only attention --only sort             of these, only kernels with one of the words in their path
     … --jobs 1                                 number of processes that run kernels (default: 2)
     … --environments FOLDER                    folder of installed compilers (default: .nox/corpus-environments)
@@ -23,8 +22,7 @@ from typing import TYPE_CHECKING
 
 from .accepted_findings import stale, unlisted
 from .languages import COMPILERS, LANGUAGES, ROOT, compiled
-from .libraries import LIBRARIES, ran
-from .report import PAGE, page, summary, summary_of_operators
+from .report import PAGE, page, summary
 from .running import Outcome, judge
 
 if TYPE_CHECKING:
@@ -49,7 +47,7 @@ def run_all(folders: Sequence[Path], cache: Path, jobs: int) -> dict[str, Outcom
 
 
 def say_outcome(name: str, outcome: Outcome) -> None:
-    """Print the outcome of a kernel or operator."""
+    """Print the outcome of a kernel."""
     strange = unlisted(name, outcome)
     listed = "absent" if outcome.refused else "known"
     verdict = "FAULT" if strange else "clean" if outcome.clean else listed
@@ -60,7 +58,7 @@ def say_outcome(name: str, outcome: Outcome) -> None:
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("languages", nargs="*", metavar="LANGUAGE", help=", ".join([*LANGUAGES, "operators"]))
+    parser.add_argument("languages", nargs="*", metavar="LANGUAGE", help=", ".join(LANGUAGES))
     parser.add_argument("--only", action="append", default=[], metavar="WORD")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--environments", type=Path, default=ROOT / ".nox" / "corpus-environments", metavar="FOLDER")
@@ -76,20 +74,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     folders = [folder for each in chosen for folder in compiled(each, options.environments, options.cache)]
     wanted = [folder for folder in folders if not options.only or any(word in str(folder) for word in options.only)]
     outcomes = run_all(wanted, options.cache, options.jobs)
-    libraries = [each for each in LIBRARIES if not asked or asked & {"operators", each.table, each.name}]
-    for library in libraries:
-        found = ran(library, options.environments, options.cache)
-        for name, outcome in found.items():
-            say_outcome(name, outcome)
-        outcomes |= found
     strange = [name for name, outcome in outcomes.items() if unlisted(name, outcome)]
     old = [] if options.only else stale(outcomes)
     for row in old:
         say(f"accepted, but not found: {', '.join(row.kernels)}: {', '.join(sorted(row.rules))}")
     for each in chosen:
         say(summary(each, outcomes))
-    for library in libraries:
-        say(summary_of_operators(library, outcomes))
     say(f"{len(outcomes)} modules, {len(strange)} at fault")
     if not asked and not options.only:
         PAGE.write_text(page(outcomes), encoding="utf-8")

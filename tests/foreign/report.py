@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING
 
 from .accepted_findings import ACCEPTED, fitting
 from .languages import COMPILERS, LANGUAGES, ROOT
-from .libraries import LIBRARIES, triton
 from .running import FEWER, SCHEDULES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from .languages import Compiler
-    from .libraries import Library
     from .running import Outcome
 
 PAGE = ROOT / "docs" / "foreign-kernels.md"
@@ -29,11 +27,6 @@ means that every result is right, and that no rule reports an error or a warning
 last ran on {date}.
 """
 _BY = {"letter": "undefined by the manual", "lacks": "not compiled"}
-_OPERATORS = """\
-Forward operators of libraries, called with CPU tensors: a driver for `triton.runtime` (`tests/foreign/operators`)
-launches what Triton compiles for an H100 on the simulator, under the same schedules. torch computes the references in
-double precision. The driver runs only the smallest configuration of an autotuner.
-"""
 _UNAVAILABLE = """\
 ## What is not here
 
@@ -58,7 +51,6 @@ def page(outcomes: Mapping[str, Outcome]) -> str:
     head = _HEAD.format(schedules=len(SCHEDULES), fewer=len(FEWER), last=SCHEDULES[-1]["seed"], date=today)
     parts = [head, _summaries(outcomes), _reasons(outcomes)]
     parts += [_table(language, outcomes) for language in LANGUAGES if _ran(language, outcomes)]
-    parts += [_operators(outcomes)]
     rows = "\n".join(f"| {what} | {why} |" for what, why in UNAVAILABLE)
     return "\n".join([*parts, _UNAVAILABLE.format(rows=rows)])
 
@@ -94,32 +86,6 @@ def _summaries(outcomes: Mapping[str, Outcome]) -> str:
         counts = _counts(compiler, outcomes)
         words = (compiler.title, f"{compiler.requirement} {compiler.version}", kernels, *counts)
         lines.append(f"| {' | '.join(map(str, words))} |")
-    return "\n".join(lines) + "\n"
-
-
-def _of_library(library: Library, outcomes: Mapping[str, Outcome]) -> dict[str, Outcome]:
-    return {name: outcome for name, outcome in outcomes.items() if name.startswith(f"{library.name}/")}
-
-
-def summary_of_operators(library: Library, outcomes: Mapping[str, Outcome]) -> str:
-    """Return one line about a library: its version, and numbers of operators, runs with right results, clean runs."""
-    mine = _of_library(library, outcomes)
-    operators = len({name.rpartition("/")[0] for name in mine})
-    right, clean = (sum(getattr(each, what) for each in mine.values()) for what in ("right", "clean"))
-    what = f"{library.requirement} {library.version} by Triton {triton()}"
-    return f"{library.name}: {what}: {operators} operators at {len(mine)} sizes, {right} right, {clean} clean"
-
-
-def _operators(outcomes: Mapping[str, Outcome]) -> str:
-    lines = ["## Operators of libraries", "", _OPERATORS]
-    lines += [f"- {summary_of_operators(library, outcomes)}" for library in LIBRARIES]
-    lines += ["", "| operator | outcome |", "|---|---|"]
-    for library in LIBRARIES:
-        said: dict[str, list[str]] = {}
-        for name, outcome in _of_library(library, outcomes).items():
-            operator, _, size = name.rpartition("/")
-            said.setdefault(operator, []).append(f"{size} {_said(name, outcome)}")
-        lines += [f"| {operator} | {'; '.join(_together(words))} |" for operator, words in said.items()]
     return "\n".join(lines) + "\n"
 
 

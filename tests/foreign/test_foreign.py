@@ -16,7 +16,6 @@ import pytest
 
 from .accepted_findings import ACCEPTED, fitting, stale, unlisted
 from .languages import COMPILERS, COMPILING, LANGUAGES, SOURCES, Compiler, compiled, newest
-from .libraries import LIBRARIES
 from .report import PAGE, page, summary
 from .running import SCHEDULES, Fault, Outcome, distance, judge, map_of
 
@@ -158,9 +157,8 @@ def test_every_row_is_about_a_compiler_and_a_source() -> None:
     for pattern in (pattern for row in ACCEPTED for pattern in row.kernels):
         name, source, _ = pattern.split("/")
         languages = {each.language for each in COMPILERS if fnmatch(each.name, name)}
-        libraries = [each for each in LIBRARIES if fnmatch(each.name, name)]
         sources = [each for language in languages for each in (SOURCES / language).glob("*.py")]
-        assert libraries or any(fnmatch(each.stem, source) for each in sources), pattern
+        assert any(fnmatch(each.stem, source) for each in sources), pattern
 
 
 def test_every_source_that_the_cases_of_cuda_name_exists() -> None:

@@ -1,15 +1,19 @@
-"""Run programs of ours on the virtual GPU with several releases of Triton, then the injected faults.
+"""Run programs on the virtual GPU: ours with several releases of Triton, injected faults, and published packages.
 
-    python -m tests.virtual                    all releases, then the faults with the newest
+    python -m tests.virtual                    all releases, the faults with the newest, the packages
     python -m tests.virtual 3.4.0 3.9.0        programs with these releases
     python -m tests.virtual faults             injected faults only
+    python -m tests.virtual packages           all packages; writes docs/virtual-packages.md
+    python -m tests.virtual liger fla          these packages, and no page
     … --only matmul --only scan                only programs or faults with one of the words in their names
     … --jobs 1                                 number of programs that run at a time (default: 2)
+    … --minutes 30                             start no test of a package after this time; a later run continues
     … --environments FOLDER                    folder of installed releases (default: .nox/virtual-environments)
 
 Each program runs under two schedules, and compares its results with torch. Exits with 1 if a release cannot be
 installed, a program is wrong, refused or has an error that the suppressions of the release do not accept, fewer than
-twelve programs are right with a release, or fewer than 95 % of the faults are found at their lines.
+twelve programs are right with a release, fewer than 95 % of the faults are found at their lines, or a test of a package
+fails without a reason in `packages/table.py`.
 """
 
 from __future__ import annotations
@@ -22,12 +26,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .faults.running import report_faults
+from .packages import report
+from .packages.running import run as run_package
+from .packages.table import PACKAGES
 from .running import VERDICTS, installed, run
 from .table import LEAST_PROGRAMS, PROGRAMS, RELEASES, ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from .packages.table import Package
     from .running import Outcome
     from .table import Program
 
@@ -86,22 +94,47 @@ def programs_pass(releases: Sequence[str], programs: Sequence[Program], options:
     return passed
 
 
+def packages_pass(packages: Sequence[Package], options: argparse.Namespace) -> bool:
+    """Run the tests of packages, and print a line for each; return whether enough pass and all failures have reasons.
+
+    Runs of all packages write the page.
+    """
+    cache, runs = options.environments / "outcomes", []
+    for each in packages:
+        try:
+            runs.append(run_package(each, options.environments, cache, minutes=options.minutes, jobs=options.jobs))
+        except RuntimeError as error:
+            say(str(error))
+            return False
+        say(report.summary(runs[-1]))
+        for test in runs[-1].unexplained:
+            say(f"FAULT    {test.test}: {test.message} {'; '.join(test.errors)}")
+    if len(runs) == len(PACKAGES):
+        report.PAGE.write_text(report.page(runs), encoding="utf-8")
+    return all(each.passed for each in runs)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the releases and faults of the command line; return the exit status."""
+    """Run the releases, faults and packages of the command line; return the exit status."""
+    words = (*RELEASES, "faults", "packages", *(each.name for each in PACKAGES))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("chosen", nargs="*", metavar="RELEASE", help=", ".join([*RELEASES, "faults"]))
+    parser.add_argument("chosen", nargs="*", metavar="WORD", help=", ".join(words))
     parser.add_argument("--only", action="append", default=[], metavar="WORD")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--minutes", type=float)
     parser.add_argument("--environments", type=Path, default=ROOT / ".nox" / "virtual-environments", metavar="FOLDER")
     options = parser.parse_args(argv)
-    if unknown := set(options.chosen) - {*RELEASES, "faults"}:
-        parser.error(f"unknown release {', '.join(sorted(unknown))}, expected {', '.join([*RELEASES, 'faults'])}")
+    if unknown := set(options.chosen) - {*words}:
+        parser.error(f"unknown word {', '.join(sorted(unknown))}, expected some of {', '.join(words)}")
     options.environments = options.environments.resolve()
     releases = [each for each in RELEASES if not options.chosen or each in options.chosen]
     programs = [each for each in PROGRAMS if not options.only or any(word in each.name for word in options.only)]
     passed = programs_pass(releases, programs, options) if releases else True
     if not options.chosen or "faults" in options.chosen:
         passed &= report_faults(RELEASES[-1], options.only, options.environments, say)
+    everything = not options.chosen or "packages" in options.chosen
+    packages = [each for each in PACKAGES if everything or each.name in options.chosen]
+    passed &= packages_pass(packages, options)
     return 0 if passed else 1
 
 
