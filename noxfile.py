@@ -342,7 +342,7 @@ def foreign(session: nox.Session) -> None:
 
 @nox.session
 def virtual(session: nox.Session) -> None:
-    """Run Triton programs on the virtual GPU: ours, with four releases of Triton; injected faults; packages' kernels."""
+    """Run Triton programs on the virtual GPU: ours, with four releases of Triton; faults; packages' kernels."""
     install(session, "pip", "setuptools", "ml-dtypes>=0.5", *PYTEST, "-e", "packages/pyptx-virtual")
     session.run("python", "-m", "pip", "install", "--quiet", TORCH_OF_PROGRAMS, silent=True)
     session.run("python", "-m", "tests.virtual", *session.posargs, env=ONE_THREAD)

@@ -16,7 +16,7 @@ QUOTED = re.compile(r"``.+?``|`[^`]*`")
 TARGET = re.compile(r"\]\([^()\s]*\)")  # target of a Markdown link, which is not prose
 _CHAPTERS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 _DIRECTIVE = re.compile(r"#\s*(noqa|type:|pragma|pyright|mypy|fmt|!)")
-# A string, which may contain `#`, or a comment, which is the third group. Python's own tokenizer takes ten times as long.
+# A string, which may contain `#`, or a comment, which is the third group: ten times as fast as Python's tokenizer.
 _COMMENT = re.compile(r"""('{3}|"{3})(?:\\.|[^\\])*?\1|(['"])(?:\\.|(?!\2)[^\\\n])*\2|(\#[^\n]*)""", re.DOTALL)
 _SENTENCE = re.compile(r"[a-z]{2,} [a-z]{2,} [a-z]{2,}")
 _GENERATED = re.compile(r"(Generated|Transpiled|Written) by ")
