@@ -1,4 +1,4 @@
-"""pyptx's kernels on CUDA tensors of the virtual GPU: calls, streams, compiled functions, gradients, findings."""
+"""pyptx's kernels on CUDA tensors of the virtual GPU: calls, streams, graphs, compiled functions, gradients, findings."""
 
 from __future__ import annotations
 
@@ -32,6 +32,14 @@ with torch.cuda.stream(side):
     late = vector_add(total, y)
 torch.cuda.current_stream().wait_stream(side)
 assert torch.equal(vector_add(late, late), 2 * (total + y))
+
+graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph):
+    sums = vector_add(x, y) + 1
+y.fill_(2)
+graph.replay()
+assert torch.equal(sums, x + 3)
+total = vector_add(x, y)
 
 double = torch.compile(lambda x, y: vector_add(x, y) * 2, backend="aot_eager", fullgraph=True)
 assert torch.equal(double(x, y), 2 * total)
@@ -79,7 +87,7 @@ def test_calls_compiled_functions_and_gradients_are_right(tmp_path: Path) -> Non
     done = run(tmp_path, CORRECT, "--schedules", "2")
     assert done.returncode == 0, done.stderr
     assert done.stdout == "pyptx virtual GPU (sm_90a)\n"
-    assert "10 launches of 5 kernels on pyptx virtual GPU (sm_90a)" in done.stderr
+    assert "12 launches of 5 kernels on pyptx virtual GPU (sm_90a)" in done.stderr
 
 
 def test_a_fault_is_found_at_the_line_of_the_kernel(tmp_path: Path) -> None:

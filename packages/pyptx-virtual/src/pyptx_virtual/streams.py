@@ -15,13 +15,15 @@ if TYPE_CHECKING:
 class Streams:
     """The streams that frameworks have made; number 0 is the default stream.
 
-    A stream's number is its handle, as `cudaStream_t` is in CUDA.
+    A stream's number is its handle, as `cudaStream_t` is in CUDA. `captured` is the stream that is being captured, which
+    is the current one of each thread that has not chosen a stream: autograd's threads use that of the forward pass.
     """
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self._streams = {0: context.default_stream}
         self._threads = threading.local()
+        self.captured: Stream | None = None
 
     def new(self) -> Stream:
         """Return a new stream, which is not ordered with the default stream."""
@@ -39,8 +41,8 @@ class Streams:
     @property
     def current(self) -> Stream:
         """The stream on which the calling thread launches."""
-        found: Stream = getattr(self._threads, "current", self._context.default_stream)
-        return found
+        chosen: Stream | None = getattr(self._threads, "current", None)
+        return chosen or self.captured or self._context.default_stream
 
     @current.setter
     def current(self, stream: Stream) -> None:

@@ -109,7 +109,6 @@ def test_a_cuda_kernel_of_a_library_is_called_with_cuda_tensors() -> None:
 
 
 UNAVAILABLE = {
-    "torch.cuda.CUDAGraph": torch.cuda.CUDAGraph,
     "torch._C._cuda_memorySnapshot": torch.cuda.memory._snapshot,
     "torch._C._cuda_cudaCachingAllocator_raw_alloc": lambda: torch.cuda.caching_allocator_alloc(64),
     "torch.UntypedStorage.resize_": lambda: X.clone().untyped_storage().resize_(1 << 10),

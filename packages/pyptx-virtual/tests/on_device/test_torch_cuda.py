@@ -157,3 +157,68 @@ def test_a_forked_process_has_device_memory_of_its_own() -> None:
         os._exit(0 if tensor.sum().item() == 8 else 1)
     assert os.waitpid(process, 0)[1] == 0
     assert tensor.sum().item() == 4
+
+
+def test_a_graph_runs_what_was_captured_at_each_replay() -> None:
+    x, weight, count = torch.randn(4, 8, device="cuda"), torch.randn(8, 8, device="cuda"), torch.zeros(2, device="cuda")
+    rows, total = torch.tensor([3, 1], device="cuda"), torch.empty(8, device="cuda")
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        assert torch.cuda.is_current_stream_capturing()
+        count.add_(1)
+        y = (x @ weight).relu() + count[0]
+        values, indices = y[rows].max(-1)
+        torch.sum(y, 0, out=total)
+        y[0] = -1
+    assert not torch.cuda.is_current_stream_capturing()
+    assert count.tolist() == [0, 0]
+    for number in range(1, 4):
+        x.copy_(torch.randn(4, 8))
+        graph.replay()
+        expected = (x @ weight).relu() + number
+        assert count.tolist() == [number, number]
+        assert total.equal(expected.sum(0))
+        assert values.equal(expected[rows].max(-1).values)
+        assert indices.equal(expected[rows].max(-1).indices)
+        assert y[1:].equal(expected[1:])
+        assert y[0].tolist() == [-1] * 8
+    graph.reset()
+    with pytest.raises(RuntimeError, match="replay without a preceding successful capture"):
+        graph.replay()
+
+
+def test_random_operators_draw_new_numbers_at_each_replay() -> None:
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        drawn = torch.rand(16, device="cuda")
+    graph.replay()
+    first = drawn.clone()
+    graph.replay()
+    assert not drawn.equal(first)
+
+
+def test_what_cuda_refuses_during_a_capture_is_refused() -> None:
+    x = torch.ones(3, device="cuda")
+    for refused in (lambda: x.sum().item(), x.cpu, torch.cuda.synchronize, lambda: torch.nonzero(x).tolist()):
+        with pytest.raises(RuntimeError, match="operation not permitted when stream is capturing"):  # noqa: SIM117
+            with torch.cuda.graph(torch.cuda.CUDAGraph()):
+                refused()
+        assert not torch.cuda.is_current_stream_capturing()
+    with pytest.raises(RuntimeError, match="must be captured on a non-default stream"):
+        torch.cuda.CUDAGraph().capture_begin()
+
+
+def test_graphed_callables_have_gradients() -> None:
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.GELU(), torch.nn.Linear(8, 2)).cuda()
+    graphed = torch.cuda.make_graphed_callables(model, (torch.randn(4, 8, device="cuda"),))
+    x = torch.randn(4, 8, device="cuda")
+    for _ in range(2):
+        model.zero_grad()
+        graphed(x).square().sum().backward()
+    wanted = [each.grad.clone() for each in model.parameters()]
+    plain = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.GELU(), torch.nn.Linear(8, 2)).cuda()
+    plain.load_state_dict(model.state_dict())
+    plain(x).square().sum().backward()
+    for got, other in zip(wanted, plain.parameters(), strict=True):
+        torch.testing.assert_close(got, other.grad)

@@ -9,6 +9,7 @@ import torch
 
 from pyptx_virtual.errors import UnsupportedTorch
 from pyptx_virtual.torch.bindings import Bindings
+from pyptx_virtual.torch.graphs import Recorder
 from pyptx_virtual.torch.inductor import install_inductor
 from pyptx_virtual.torch.native import Hooks, install_device_guard
 from pyptx_virtual.torch.operators import Operators
@@ -38,7 +39,8 @@ def attach(device: VirtualDevice) -> TorchDoor:
     Raise UnsupportedTorch if this build of torch lacks a needed part.
     """
     random_numbers, storages = RandomNumbers(), Storages(device)
-    operators = Operators(storages, random_numbers, Overrides(storages), device.context.synchronize)
+    recorder = Recorder(device, storages)
+    operators = Operators(storages, random_numbers, Overrides(storages), recorder, device.context.synchronize)
     door = TorchDoor(Hooks(random_numbers), operators, Pinning(), Bindings(device, random_numbers))
     install_device_guard()
     door.hooks.install()

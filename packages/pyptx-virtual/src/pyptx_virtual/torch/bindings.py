@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from pyptx_virtual.device import MemoryUse
+from pyptx_virtual.torch.graphs import GraphBase, new_pool, refuse_to_synchronize
 from pyptx_virtual.torch.mixing import invalid_ordinal
 from pyptx_virtual.torch.properties import DeviceProperties, properties_of
 from pyptx_virtual.torch.runtime import Nvtx, runtime_of
@@ -31,13 +32,12 @@ CUDA_VERSION: Final = (13, 0)
 """CUDA release that torch reports: the first one whose PTX has all targets of the simulator."""
 
 _MENTIONED: Final = re.compile(r"torch\._C\.(_cuda_\w+)\(")
-_CLASSES: Final = ("Stream", "ExternalStream", "Event")
 
 # ruff: noqa: SLF001 - the module is about private names
 
 
 class _AllocatorState:
-    """Type of the states that CUDA graphs save; there are none, but modules of torch import the name."""
+    """Type of the states that trees of CUDA graphs save; there are none, but modules of torch import the name."""
 
 
 class Bindings:
@@ -51,7 +51,7 @@ class Bindings:
 
     def install(self) -> None:
         """Add the names to `torch._C`, and let `torch.cuda` use them."""
-        StreamBase.virtual_device = EventBase.virtual_device = self._device
+        StreamBase.virtual_device = EventBase.virtual_device = GraphBase.virtual_device = self._device
         names: dict[str, object] = {name: _unavailable(f"torch._C.{name}") for name in _mentioned()}
         names |= self._classes()
         names |= {name: untraced(function) for name, function in self._functions().items()}
@@ -69,14 +69,14 @@ class Bindings:
         cuda._maybe_exchange_device = torch._C._cuda_maybeExchangeDevice
         cuda._is_in_bad_fork = _no
         cuda._get_device_properties = untraced(self._get_properties)
-        cuda.CUDAGraph.__new__ = _unavailable("torch.cuda.CUDAGraph")
-        _replace({**replaced, **_reloaded_streams()})
+        _replace({**replaced, **_reloaded("torch.cuda.streams"), **_reloaded("torch.cuda.graphs")})
 
     @staticmethod
     def _classes() -> dict[str, object]:
         return {
             "_CudaStreamBase": StreamBase,
             "_CudaEventBase": EventBase,
+            "_CUDAGraph": GraphBase,
             "_CudaDeviceProperties": DeviceProperties,
             "_cuda_CUDAAllocator_AllocatorState": _AllocatorState,
         }
@@ -97,12 +97,12 @@ class Bindings:
             "_cuda_canDeviceAccessPeer": lambda *_: False,
             "_cuda_getArchFlags": lambda: f"sm_{device.target.number}",
             "_cuda_getCompiledVersion": lambda: CUDA_VERSION[0] * 1000 + CUDA_VERSION[1] * 10,
-            "_cuda_synchronize": device.context.synchronize,
+            "_cuda_synchronize": self._synchronize,
             "_cuda_set_sync_debug_mode": lambda *_: None,
             "_cuda_get_sync_debug_mode": lambda: 0,
             "_cuda_clearCublasWorkspaces": lambda: None,
             "_cuda_sleep": lambda *_: None,
-            "_accelerator_synchronizeDevice": lambda *_: device.context.synchronize(),
+            "_accelerator_synchronizeDevice": lambda *_: self._synchronize(),
         }
 
     def _stream_functions(self) -> dict[str, Callable[..., object]]:
@@ -113,7 +113,8 @@ class Bindings:
             "_cuda_getDefaultStream": lambda *_: stream_data(streams.find(0)),
             "_cuda_getStreamFromExternal": self._external_stream,
             "_cuda_setStream": self._set_stream,
-            "_cuda_isCurrentStreamCapturing": _no,
+            "_cuda_isCurrentStreamCapturing": lambda: streams.current.graph is not None,
+            "_graph_pool_handle": new_pool,
             "_accelerator_getStream": lambda *_: self._current_stream(),
             "_accelerator_setStream": self._enter_stream,
         }
@@ -122,6 +123,7 @@ class Bindings:
         device = self._device
         return {
             "_cuda_emptyCache": device.reclaim,
+            "_host_emptyCache": lambda: None,
             "_cuda_ipc_collect": lambda: None,
             "_cuda_memoryStats": self._memory_stats,
             "_cuda_resetPeakMemoryStats": self._reset_peak,
@@ -136,6 +138,11 @@ class Bindings:
             "_accelerator_resetPeakStats": self._reset_peak,
             "_accelerator_resetAccumulatedStats": self._reset_accumulated,
         }
+
+    def _synchronize(self) -> None:
+        if self._streams.current.graph is not None:
+            refuse_to_synchronize()
+        self._device.context.synchronize()
 
     def _init(self) -> None:
         cuda: Any = torch.cuda
@@ -225,12 +232,12 @@ def _unavailable(name: str) -> Callable[..., Any]:
     return refuse
 
 
-def _reloaded_streams() -> dict[int, object]:
-    """Define the classes of `torch.cuda.streams` again, with their new bases; return them by identity of the former."""
-    module = sys.modules["torch.cuda.streams"]
-    former = {name: getattr(module, name) for name in _CLASSES}
+def _reloaded(name: str) -> dict[int, object]:
+    """Define the classes and functions of a module again, with new bases; return them by identity of the former."""
+    module = sys.modules[name]
+    former = {key: value for key, value in vars(module).items() if getattr(value, "__module__", None) == name}
     importlib.reload(module)
-    return {id(old): getattr(module, name) for name, old in former.items()}
+    return {id(old): getattr(module, key) for key, old in former.items()}
 
 
 def _replace(replaced: dict[int, object]) -> None:

@@ -30,6 +30,7 @@ from pyptx_virtual.torch.untraced import untraced
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from pyptx_virtual.torch.graphs import Kernel, Recorder
     from pyptx_virtual.torch.libraries import Library
     from pyptx_virtual.torch.overrides import Overrides
     from pyptx_virtual.torch.random_numbers import RandomNumbers
@@ -48,11 +49,17 @@ class Operators:
     """The CUDA kernels of all operators."""
 
     def __init__(
-        self, storages: Storages, random_numbers: RandomNumbers, overrides: Overrides, synchronize: Callable[[], None]
+        self,
+        storages: Storages,
+        random_numbers: RandomNumbers,
+        overrides: Overrides,
+        recorder: Recorder,
+        synchronize: Callable[[], None],
     ) -> None:
         self._storages = storages
         self._random = random_numbers
         self._overrides = overrides
+        self._recorder = recorder
         self._synchronize = synchronize
         self._kernels: dict[Overload, Callable[..., object]] = {}
         self._libraries: list[Library] = []
@@ -88,9 +95,17 @@ class Operators:
         if kernel is None:
             kernel = self._kernels[overload] = self._kernel(overload)
         with torch._C.DisableTorchFunction():  # noqa: SLF001 - modes of the caller see its calls, not ours
+            if self._recorder.capturing and computes(overload):
+                return self._recorded(overload, kernel, args, kwargs)
             return kernel(args, kwargs)
 
-    def _kernel(self, overload: Overload) -> Callable[[Arguments, Keywords], object]:
+    def _recorded(self, overload: Overload, kernel: Kernel, args: Arguments, kwargs: Keywords) -> object:
+        """Record a call in the graph of the captured stream."""
+        places = schema_of(overload).written
+        written = [each for place in places for each in _tensors(_argument(place, args, kwargs))]
+        return self._recorder.record(qualified_name(overload), kernel, args, kwargs, written)
+
+    def _kernel(self, overload: Overload) -> Kernel:
         """Return the function that executes an operator, for any arguments."""
         override = self._overrides.table.get(overload)
         if override is not None:
@@ -115,7 +130,8 @@ class Operators:
 
     def _compute(self, schema: Schema, args: Arguments, kwargs: Keywords) -> object:
         """Execute an operator on CPU tensors over the arguments' bytes."""
-        self._synchronize()
+        if not self._recorder.inside:  # the predecessors of an operator that a graph executes are complete
+            self._synchronize()
         device = _device_of(schema, args, kwargs)
         check_device(device)
         pairs: Pairs = []
