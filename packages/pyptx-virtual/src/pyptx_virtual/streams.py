@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 class Streams:
     """The streams that frameworks have made; number 0 is the default stream.
 
-    A stream's number is its handle, as `cudaStream_t` is in CUDA. `captured` is the stream that is being captured, which
-    is the current one of each thread that has not chosen a stream: autograd's threads use that of the forward pass.
+    A stream's number is its handle, as `cudaStream_t` is in CUDA. `captured` is the stream in capture, which is
+    the current one of each thread that has not chosen a stream: autograd uses that of the forward pass.
     """
 
     def __init__(self, context: Context) -> None:
