@@ -124,7 +124,9 @@ def installed(package: Package, environments: Path) -> Path:
     unfinished = folder.with_suffix(".unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
     pip = (sys.executable, "-m", "pip")
-    steps = [(*pip, "install", "--quiet", "--no-deps", f"--target={unfinished}", package.requirement)]
+    steps: list[tuple[str, ...]] = [
+        (*pip, "install", "--quiet", "--no-deps", f"--target={unfinished}", package.requirement)
+    ]
     steps += [(*pip, "install", "--quiet", f"--target={unfinished}", *package.needs)] if package.needs else []
     if package.suite is not None:
         words = ("--quiet", "--no-deps", "--no-binary=:all:", f"--dest={unfinished / 'sdist'}")

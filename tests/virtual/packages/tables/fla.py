@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from functools import partial
 
 import torch
@@ -75,6 +77,8 @@ from fla.ops.utils.sinkhorn.naive import naive_sinkhorn
 from fla.ops.wall_attn import parallel_wall_attn
 from tests.virtual.packages.operators import Operator, cases
 from torch.nn import functional
+from triton.runtime.autotuner import Autotuner
+from triton.runtime.jit import JITFunction, KernelInterface
 
 # Sizes: batch, steps, heads, key width, value width. A chunk has 64 steps; the last size is odd and below a chunk.
 CHUNKS = ((1, 80, 1, 32, 32), (1, 64, 2, 16, 48), (1, 17, 1, 15, 15))
@@ -85,6 +89,25 @@ FIELDS = ((1, 64, 64), (2, 40, 100), (1, 5, 7))  # batch, steps, width
 FLOAT = 1e-4  # error tolerance of kernels that process steps in float32
 TF32 = 2e-2  # of kernels that process chunks with TF32 MMAs
 BF16 = 4e-2  # of kernels with bfloat16 inputs
+
+
+def choose_configurations():
+    """Leave each autotuner its configuration with the smallest blocks and, of these, with about 4 warps.
+
+    Compiling all configurations, up to 48 per kernel and size, takes minutes.
+    """
+    kernels = [
+        kernel for name in [*sys.modules] if name.startswith("fla.") for kernel in vars(sys.modules[name]).values()
+    ]
+    for kernel in kernels:
+        while isinstance(kernel, KernelInterface) and not isinstance(kernel, JITFunction):
+            if isinstance(kernel, Autotuner):
+                kernel.configs = [min(kernel.configs, key=lambda each: (extent(each), abs(each.num_warps - 4)))]
+            kernel = kernel.fn
+
+
+def extent(configuration):
+    return math.prod(each for each in configuration.kwargs.values() if isinstance(each, int) and each > 0)
 
 
 def normal(*shape):
@@ -324,6 +347,8 @@ OPERATORS = (
     *rows("gdn2", chunk_gdn2, fused_recurrent_gdn2, inputs("gk betak betav"), first(naive_recurrent_gdn2),
           "q k v gk betak betav"),
 )  # fmt: skip
+
+choose_configurations()
 
 
 @cases(OPERATORS)
