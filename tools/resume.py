@@ -81,8 +81,9 @@ def pytest_configure(config: pytest.Config) -> None:
     file: Path | None = config.getoption("--resume")
     if file is None:
         return
-    if hasattr(config, "workerinput"):
-        resumed = Resumed(None, config.workerinput["resumed"])
+    given: dict[str, Any] | None = getattr(config, "workerinput", None)
+    if given is not None:
+        resumed = Resumed(None, given["resumed"])
     else:
         resumed = Resumed(file, json.loads(file.read_text(encoding="utf-8")) if file.exists() else {})
     config.pluginmanager.register(resumed, "resumed")

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 
 from .faults.running import report_faults
 from .packages import report
+from .packages.running import Run as PackageRun
 from .packages.running import run as run_package
 from .packages.table import PACKAGES
 from .running import VERDICTS, installed, run
@@ -99,7 +100,7 @@ def packages_pass(packages: Sequence[Package], options: argparse.Namespace) -> b
 
     Runs of all packages write the page.
     """
-    cache, runs = options.environments / "outcomes", []
+    cache, runs = options.environments / "outcomes", list[PackageRun]()
     for each in packages:
         try:
             runs.append(run_package(each, options.environments, cache, minutes=options.minutes, jobs=options.jobs))
