@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import random
 import sys
+from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,12 @@ from pyptx_sim import Context, Schedule
 from pyptx_sim.errors import KernelTrap, LaunchError, SimulationError
 
 from .ptx_text import module
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyptx_ir.terminal.progress import ProgressCallback
+    from pyptx_sim.context import DeviceLaunch
 
 INCREMENT = module("ld.global.u32 %r1, [%rd1]; add.u32 %r1, %r1, 1; st.global.u32 [%rd1], %r1;")
 COUNTER = module(
@@ -160,6 +167,26 @@ def test_launches_are_recorded_with_their_findings_and_errors() -> None:
     assert context.launches[1].result is None
     assert seen == [0, 1]
     assert context.launch(INCREMENT, grid=0, block=32, args=[np.zeros(0, np.uint32)]).findings == ()
+
+
+def test_the_progress_of_each_launch_is_shown() -> None:
+    shown: list[tuple[int, str]] = []
+
+    @contextmanager
+    def show(launch: DeviceLaunch) -> Iterator[ProgressCallback]:
+        shown.append((launch.number, "begins"))
+        yield lambda done, total: shown.append((launch.number, f"{done} of {total}"))
+        shown.append((launch.number, "ends"))
+
+    context = Context()
+    context.show = show
+    for _ in range(2):
+        context.launch(INCREMENT, grid=3, block=1, args=[np.zeros(1, np.uint32)])
+    assert [number for number, _ in shown] == sorted(number for number, _ in shown)
+    for number in (0, 1):
+        texts = [text for launch, text in shown if launch == number]
+        assert (texts[0], texts[-1]) == ("begins", "ends")
+        assert "3 of 3" in texts
 
 
 def test_arrays_of_the_host_are_modified_when_their_launch_completes() -> None:

@@ -12,6 +12,7 @@ from pyptx_ir.command_line import run as run_command
 from pyptx_ir.reports import render
 from pyptx_ir.suppressions import add_suppressions, load_suppressions
 from pyptx_ir.terminal import write
+from pyptx_ir.terminal.progress import show_progress
 from pyptx_sim.run_inputs import rules_of
 from pyptx_virtual.activation import MEMORY_BYTES, TARGET, activate
 from pyptx_virtual.options import memory_size, schedules
@@ -54,6 +55,7 @@ def _ran(options: argparse.Namespace) -> int:
         checks=options.checks,
     )
     device.when_complete.append(session.add)
+    device.context.show = lambda launch: show_progress(f"launch {launch.number}, {launch.kernel}", "CTA")
     status = program.run(finish=device.context.synchronize)
     verdict = session.verdict()
     _write(options, program, verdict, device, status)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 from threading import RLock
 from typing import TYPE_CHECKING, Final, TypedDict, Unpack
@@ -20,6 +21,7 @@ from pyptx_sim.simulator import run_programs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
 
     from pyptx_ir.terminal.progress import ProgressCallback
     from pyptx_sim.context.operations import StreamOperation
@@ -84,6 +86,8 @@ class Context:
         self.launches: list[DeviceLaunch] = []
         self.when_complete: Callable[[DeviceLaunch], None] | None = None
         """Function that is called with each launch when it is complete, or has ended with an error."""
+        self.show: Callable[[DeviceLaunch], AbstractContextManager[ProgressCallback]] | None = None
+        """Function that returns a context manager for a launch's simulation, which yields its progress callback."""
         self._lock = RLock()
         self._queue = Queue(seed, self._execute)
         self._modules: dict[tuple[object, ...], LoadedModule] = {}
@@ -178,7 +182,8 @@ class Context:
             work.record.within = last.number
         self.launches += [work.record for work in launches]
         try:
-            last.result = self._run(launches)
+            with nullcontext() if self.show is None else self.show(last) as progress:
+                last.result = self._run(launches, progress)
         except BaseException as error:
             last.error = error
             raise
@@ -188,15 +193,15 @@ class Context:
                 for work in launches:
                     self.when_complete(work.record)
 
-    def _run(self, launches: Sequence[LaunchOperation]) -> Result:
+    def _run(self, launches: Sequence[LaunchOperation], progress: ProgressCallback | None) -> Result:
         """Run launches under each schedule, under the first one last; return its result with all findings."""
         programs, origins = [(work.program, work.launch) for work in launches], launches[-1].origins
         first, *others = self.schedules
         results: dict[Schedule, Result | Stopped] = {}
         try:
             for each in others:
-                results[each] = run_programs(programs, origins, keep_arrays=True, **self._options(each))
-            last = results[first] = run_programs(programs, origins, **self._options(first))
+                results[each] = run_programs(programs, origins, keep_arrays=True, **self._options(each, progress))
+            last = results[first] = run_programs(programs, origins, **self._options(first, progress))
         except BaseException:
             launches[-1].record.earlier = Exploration(results).all_findings
             raise
@@ -205,6 +210,7 @@ class Context:
         found = Exploration({each: results[each] for each in self.schedules}).all_findings
         return replace(last, findings=found)
 
-    def _options(self, schedule: Schedule) -> RunOptions:
+    def _options(self, schedule: Schedule, progress: ProgressCallback | None) -> RunOptions:
         """Return the options of a run under a schedule."""
-        return {**self.options, "seed": schedule.seed, "delay_async": schedule.delay_async}
+        options: RunOptions = {**self.options, "seed": schedule.seed, "delay_async": schedule.delay_async}
+        return options if progress is None else {**options, "progress": progress}
