@@ -51,8 +51,7 @@ def errors_of(texts: dict[str, str], release: str, environments: Path) -> dict[s
         options = ("--pyptx", f"--pyptx-schedules={SCHEDULES}", f"--pyptx-budget={BUDGET}")
         done = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", *plugins, *options, f"--pyptx-output={report}", "--tb=line", folder],
-            # Triton finds a cached kernel by its text alone; the kernel names the file that it was compiled from.
-            env=variables(release, environments) | {"TRITON_CACHE_DIR": str(Path(place, "cache"))},
+            env=variables(release, environments),
             cwd=folder,
             capture_output=True,
             text=True,

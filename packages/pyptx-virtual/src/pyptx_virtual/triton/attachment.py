@@ -7,10 +7,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import triton
 from triton.backends import Backend, backends
+from triton.runtime.jit import JITFunction
 
 from pyptx_virtual.triton.backend import PtxBackend
 from pyptx_virtual.triton.driver import VirtualDriver
@@ -40,4 +41,20 @@ def attach(device: VirtualDevice) -> TritonDoor:
     triton.runtime.driver._default = driver  # noqa: SLF001 - reset_active would create NVIDIA's driver otherwise
     triton.runtime.driver.set_active(driver)
     tune_without_timing()
+    _distinguish_files()
     return TritonDoor(driver, release, release in VERIFIED)
+
+
+def _distinguish_files() -> None:
+    """Add the files of functions to their keys in Triton's cache of kernels, which have the same key if copied.
+
+    PTX names the source files of a kernel, and findings show their lines.
+    """
+    owner: Any = next(each for each in JITFunction.__mro__ if "cache_key" in vars(each))
+    former = vars(owner)["cache_key"].fget
+
+    def key(function: Any) -> str:  # noqa: ANN401 - Triton's
+        code = getattr(getattr(function, "fn", None), "__code__", None)
+        return f"{former(function)} {getattr(code, 'co_filename', '')}"
+
+    owner.cache_key = property(key)
