@@ -1,8 +1,9 @@
 """Run programs on the virtual GPU: ours with several releases of Triton, injected faults, and published packages.
 
-    python -m tests.virtual                    all releases, the faults with the newest, the packages
+    python -m tests.virtual                    all releases; the faults and the overhead with the newest; the packages
     python -m tests.virtual 3.4.0 3.9.0        programs with these releases
     python -m tests.virtual faults             injected faults only
+    python -m tests.virtual overhead           benchmarks/virtual_launches.py; needs an idle machine
     python -m tests.virtual packages           all packages; writes docs/virtual-packages.md
     python -m tests.virtual liger fla          these packages, and no page
     … --only matmul --only scan                only programs or faults with one of the words in their names
@@ -12,13 +13,14 @@
 
 Each program runs under two schedules, and compares its results with torch. Exits with 1 if a release cannot be
 installed, a program is wrong, refused or has an error that the suppressions of the release do not accept, fewer than
-twelve programs are right with a release, fewer than 95 % of the faults are found at their lines, or a test of a package
-fails without a reason in `packages/table.py`.
+twelve programs are right with a release, fewer than 95 % of the faults are found at their lines, a launch takes too long,
+or a test of a package fails without a reason in `packages/table.py`.
 """
 
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -30,7 +32,7 @@ from .packages import report
 from .packages.running import Run as PackageRun
 from .packages.running import run as run_package
 from .packages.table import PACKAGES
-from .running import VERDICTS, installed, run
+from .running import VERDICTS, installed, run, variables
 from .table import LEAST_PROGRAMS, PROGRAMS, RELEASES, ROOT
 
 if TYPE_CHECKING:
@@ -39,6 +41,9 @@ if TYPE_CHECKING:
     from .packages.table import Package
     from .running import Outcome
     from .table import Program
+
+
+OVERHEAD = ROOT / "benchmarks" / "virtual_launches.py"
 
 
 def say(line: str) -> None:
@@ -117,7 +122,7 @@ def packages_pass(packages: Sequence[Package], options: argparse.Namespace) -> b
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the releases, faults and packages of the command line; return the exit status."""
-    words = (*RELEASES, "faults", "packages", *(each.name for each in PACKAGES))
+    words = (*RELEASES, "faults", "overhead", "packages", *(each.name for each in PACKAGES))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("chosen", nargs="*", metavar="WORD", help=", ".join(words))
     parser.add_argument("--only", action="append", default=[], metavar="WORD")
@@ -133,6 +138,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     passed = programs_pass(releases, programs, options) if releases else True
     if not options.chosen or "faults" in options.chosen:
         passed &= report_faults(RELEASES[-1], options.only, options.environments, say)
+    if not options.chosen or "overhead" in options.chosen:
+        environment = variables(RELEASES[-1], options.environments)
+        passed &= not subprocess.run([sys.executable, str(OVERHEAD)], env=environment, cwd=ROOT, check=False).returncode
     everything = not options.chosen or "packages" in options.chosen
     packages = [each for each in PACKAGES if everything or each.name in options.chosen]
     passed &= packages_pass(packages, options)
