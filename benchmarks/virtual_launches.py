@@ -2,9 +2,9 @@
 
     python benchmarks/virtual_launches.py [--repeat N]
 
-Needs torch and Triton: `nox -s virtual -- overhead` has them. Launches kernels of `tests/virtual/programs` again, alternately both ways, with all checks, and
-prints the median milliseconds. Exits with 1 if a launch takes longer than `pyptx_sim.run` by more than 10 % and more
-than 2 ms, or a launch of `vector_add` (one block) takes more than twice as long.
+Needs torch and Triton: `nox -s virtual -- overhead` has them. Launches kernels of `tests/virtual/programs` again,
+alternately both ways, with all checks, and prints the median milliseconds. Exits with 1 if a launch takes longer than
+`pyptx_sim.run` by more than 10 % and more than 2 ms, or a launch of `vector_add` (one block) more than twice as long.
 """
 
 from __future__ import annotations

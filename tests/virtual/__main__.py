@@ -13,8 +13,8 @@
 
 Each program runs under two schedules, and compares its results with torch. Exits with 1 if a release cannot be
 installed, a program is wrong, refused or has an error that the suppressions of the release do not accept, fewer than
-twelve programs are right with a release, fewer than 95 % of the faults are found at their lines, a launch takes too long,
-or a test of a package fails without a reason in `packages/table.py`.
+twelve programs are right with a release, fewer than 95 % of the faults are found at their lines, a launch takes too
+long, or a test of a package fails without a reason in `packages/table.py`.
 """
 
 from __future__ import annotations
