@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -67,6 +67,17 @@ LARGEST = "".join(
     f"shfl.sync.bfly.b32 %f2, %f1, {step}, 31, -1;\nsetp.gt.f32 %p1, %f1, %f2;\nselp.f32 %f1, %f1, %f2, %p1;\n"
     for step in (1, 2, 4, 8, 16)
 )
+# The index of the largest element, the smaller index for equal ones; and a maximum that propagates NaN.
+LARGEST_AT = "mov.u32 %r3, %r0;\n" + "".join(
+    f"shfl.sync.bfly.b32 %f2, %f1, {step}, 31, -1;\nshfl.sync.bfly.b32 %r4, %r3, {step}, 31, -1;\n"
+    "setp.eq.f32 %p1, %f1, %f2;\nsetp.lt.u32 %p2, %r3, %r4;\nand.pred %p1, %p1, %p2;\n"
+    "setp.gt.f32 %p2, %f1, %f2;\nor.pred %p1, %p1, %p2;\n"
+    "selp.f32 %f1, %f1, %f2, %p1;\nselp.u32 %r3, %r3, %r4, %p1;\n"
+    for step in (1, 2, 4, 8, 16)
+)
+LARGEST_OR_NAN = LARGEST.replace(
+    "selp.f32 %f1, %f1, %f2, %p1;", "setp.nan.f32 %p2, %f1, %f1;\nor.pred %p1, %p1, %p2;\nselp.f32 %f1, %f1, %f2, %p1;"
+)
 OF_THREAD, OF_ALL = "[%rd1+256]", "[%rd0+256]"
 STORE = "st.global.u32 [%rd0], %r2;"
 SHARED = ".shared .align 4 .b8 s[1024];"
@@ -125,6 +136,18 @@ STORES = {
         f"ld.global.f32 %f1, {OF_THREAD};\nFAULT\nst.global.f32 [%rd0], %f1;",
         LARGEST,
         LARGEST.replace(" 16, 31", " 8, 31"),
+        block=32,
+    ),
+    "the index of a maximum by a butterfly": Twins(
+        f"ld.global.f32 %f1, {OF_THREAD};\nFAULT\nst.global.u32 [%rd0], %r3;",
+        LARGEST_AT,
+        LARGEST_AT.replace(" 16, 31", " 8, 31"),
+        block=32,
+    ),
+    "a maximum by a butterfly that propagates NaN": Twins(
+        f"ld.global.f32 %f1, {OF_THREAD};\nFAULT\nst.global.f32 [%rd0], %f1;",
+        LARGEST_OR_NAN,
+        LARGEST_OR_NAN.replace(" 16, 31", " 8, 31"),
         block=32,
     ),
     "a sum of doubles by a butterfly of 32-bit halves": Twins(
@@ -231,8 +254,15 @@ WELFORD = Twins(
 )
 
 
+# As torch.compile writes it: the difference of equal means is 0, also if both are infinite.
+EQUAL_MEANS = replace(
+    WELFORD,
+    body=WELFORD.body.replace("FAULT", "setp.eq.f32 %p2, %f1, %f2;\nselp.f32 %f7, 0f00000000, %f7, %p2;\nFAULT"),
+)
+
+
 @each_run
-@pytest.mark.parametrize("twins", [CONTRACTED, WELFORD], ids=["squares", "means"])
+@pytest.mark.parametrize("twins", [CONTRACTED, WELFORD, EQUAL_MEANS], ids=["squares", "means", "equal means"])
 def test_copies_that_are_equal_but_for_rounding_are_a_note(twins: Twins, kind: str, schedule: dict[str, Any]) -> None:
     assert twins.severities(twins.benign, data(kind), **schedule) == {"note"}
     assert twins.severities(twins.racy, data(kind), **schedule) == {"error"}

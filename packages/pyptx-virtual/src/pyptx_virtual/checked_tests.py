@@ -61,9 +61,8 @@ class _Totals:
             self.launches += kernel["launches"]
             self.instructions += kernel["instructions"]
             self.seconds += kernel["seconds"]
-        for problem in seen["report"]["problems"]:
-            if problem["severity"] == "error" and not problem.get("suppressed"):
-                self.kernels[problem["input"]] += 1
+        errors = (each for each in seen["report"]["problems"] if each["severity"] == "error")
+        self.kernels.update({each["input"] for each in errors if not each.get("suppressed")})
 
 
 class CheckedTests:

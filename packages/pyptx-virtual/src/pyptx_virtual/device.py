@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from pyptx_sim.context import DeviceLaunch
 
 WARP: Final = 32
+# In kHz and bits, of the device that the simulator models (NVIDIA H200 data sheet): programs estimate times by them.
+CLOCK_RATE: Final = 1_980_000
+MEMORY_CLOCK_RATE: Final = 3_125_000
+MEMORY_BUS_WIDTH: Final = 6144
 
 
 @dataclass(slots=True)

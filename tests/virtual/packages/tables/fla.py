@@ -15,7 +15,7 @@ from fla.ops.attnres.naive import naive_attnres
 from fla.ops.based import fused_chunk_based, parallel_based
 from fla.ops.based.naive import naive_parallel_based
 from fla.ops.comba import chunk_comba, fused_recurrent_comba
-from fla.ops.comba.naive import naive_recurrent_comba
+from fla.ops.comba.naive import naive_chunk_comba
 from fla.ops.delta_rule import chunk_delta_rule, fused_recurrent_delta_rule
 from fla.ops.delta_rule.naive import delta_rule_recurrence
 from fla.ops.forgetting_attn import naive_forgetting_attn, parallel_forgetting_attn
@@ -82,9 +82,9 @@ from triton.runtime.jit import JITFunction, KernelInterface
 
 # Sizes: batch, steps, heads, key width, value width. A chunk has 64 steps; the last size is odd and below a chunk.
 CHUNKS = ((1, 80, 1, 32, 32), (1, 64, 2, 16, 48), (1, 17, 1, 15, 15))
+SMALL = ((1, 70, 1, 16, 16), (1, 33, 2, 16, 32), (1, 17, 1, 15, 15))  # for operators with many instructions
 STEPS = ((1, 8, 2, 32, 32), (1, 9, 1, 48, 20), (1, 5, 1, 7, 7))
 SQUARE = ((1, 80, 1, 32, 32), (1, 64, 2, 16, 16), (1, 17, 1, 15, 15))  # key and value widths are equal
-POWERS = ((1, 80, 1, 32, 32), (1, 64, 2, 16, 16), (1, 17, 1, 16, 16))  # widths are equal powers of two
 FIELDS = ((1, 64, 64), (2, 40, 100), (1, 5, 7))  # batch, steps, width
 FLOAT = 1e-4  # error tolerance of kernels that process steps in float32
 TF32 = 2e-2  # of kernels that process chunks with TF32 MMAs
@@ -96,14 +96,13 @@ def choose_configurations():
 
     Compiling all configurations, up to 48 per kernel and size, takes minutes.
     """
-    kernels = [
-        kernel for name in [*sys.modules] if name.startswith("fla.") for kernel in vars(sys.modules[name]).values()
-    ]
-    for kernel in kernels:
-        while isinstance(kernel, KernelInterface) and not isinstance(kernel, JITFunction):
-            if isinstance(kernel, Autotuner):
-                kernel.configs = [min(kernel.configs, key=lambda each: (extent(each), abs(each.num_warps - 4)))]
-            kernel = kernel.fn
+    for module in [each for name, each in sys.modules.items() if name.startswith("fla.")]:
+        for known in vars(module).values():
+            kernel = known
+            while isinstance(kernel, KernelInterface) and not isinstance(kernel, JITFunction):
+                if isinstance(kernel, Autotuner):
+                    kernel.configs = [min(kernel.configs, key=lambda each: (extent(each), abs(each.num_warps - 4)))]
+                kernel = kernel.fn
 
 
 def extent(configuration):
@@ -280,45 +279,46 @@ OPERATORS = (
              lambda q, k, v, g, beta: naive_recurrent_gated_delta_product(
                  q, k, v, g, beta, q.shape[-1] ** -0.5, num_householder=PRODUCT)[0],
              CHUNKS, BF16, "q k v g beta"),
-    Operator("chunk-kda", inputs("gk beta"), first(chunk_kda), first(naive_recurrent_kda), CHUNKS, TF32,
+    Operator("chunk-kda", inputs("gk beta"), first(chunk_kda), first(naive_recurrent_kda), SMALL, TF32,
              "q k v gk beta"),
     Operator("fused-recurrent-kda", inputs("gk beta"), first(fused_recurrent_kda), first(naive_recurrent_kda), STEPS,
              FLOAT),
-    Operator("chunk-comba", halved(inputs("p g beta")), first(chunk_comba),
-             lambda q, k, v, p, g, beta: naive_recurrent_comba(q, k, v, p, beta, g)[0], CHUNKS, BF16,
-             "q k v p g beta"),
+    Operator("chunk-comba", halved(inputs("p g beta")), first(chunk_comba), first(naive_chunk_comba), CHUNKS,
+             BF16, "q k v p g beta"),
     Operator("fused-recurrent-comba", inputs("p g beta"),
              lambda q, k, v, p, g, beta: fused_recurrent_comba(q, k, p, v, g, beta)[0],
-             lambda q, k, v, p, g, beta: naive_recurrent_comba(q, k, v, p, beta, g)[0], STEPS, FLOAT),
+             first(naive_chunk_comba), STEPS, FLOAT),
     Operator("chunk-hgrn", fields, first(chunk_hgrn), first(naive_recurrent_hgrn), FIELDS, FLOAT, "x g"),
     Operator("fused-recurrent-hgrn", fields, first(fused_recurrent_hgrn), first(naive_recurrent_hgrn), FIELDS, FLOAT,
              "x g"),
     *rows("gsa", chunk_gsa, fused_recurrent_gsa, inputs("s gs"), first(naive_recurrent_gsa), "q k v s gs"),
-    Operator("chunk-abc", inputs("s"), first(chunk_abc), heads_first(naive_recurrent_abc), CHUNKS, TF32, "q k v s"),
-    Operator("parallel-based", inputs(), parallel_based, heads_first(naive_parallel_based), CHUNKS, FLOAT, "q k v"),
+    Operator("chunk-abc", inputs("s"), first(chunk_abc), heads_first(naive_recurrent_abc), SMALL, TF32, "q k v s"),
+    Operator("parallel-based", inputs(), parallel_based, heads_first(naive_parallel_based), SMALL, FLOAT, "q k v"),
     Operator("fused-chunk-based", inputs(), fused_chunk_based, heads_first(naive_parallel_based),
-             ((1, 40, 1, 16, 32), (1, 32, 2, 8, 16), (1, 17, 1, 15, 15)), FLOAT, "q k v"),
+             ((1, 33, 1, 8, 16), (1, 16, 2, 8, 32), (1, 17, 1, 15, 15)), FLOAT, "q k v"),
     Operator("parallel-rebased", inputs(), partial(parallel_rebased, eps=1e-6), heads_first(naive_parallel_rebased),
-             CHUNKS, FLOAT, "q k v"),
+             SMALL, FLOAT, "q k v"),
     *rows("rwkv6", chunk_rwkv6, fused_recurrent_rwkv6, inputs("gk u"), heads_first(naive_recurrent_rwkv6),
           "q k v gk u"),
     Operator("chunk-dplr-delta-rule", inputs("a b gk"), first(chunk_dplr_delta_rule), heads_first(dplr_recurrence),
-             CHUNKS, TF32, "q k v a b gk"),
+             CHUNKS, TF32, "q k v a b gk", double=False),
     Operator("fused-recurrent-dplr-delta-rule", inputs("a b gk"), first(fused_recurrent_dplr_delta_rule),
-             heads_first(dplr_recurrence), STEPS, FLOAT),
+             heads_first(dplr_recurrence), STEPS, FLOAT, double=False),
     Operator("chunk-iplr-delta-rule", inputs("a b"), first(chunk_iplr_delta_rule), heads_first(iplr_recurrence),
-             CHUNKS, TF32),
+             CHUNKS, TF32, double=False),
     Operator("fused-recurrent-iplr-delta-rule", inputs("a b"), first(fused_recurrent_iplr_delta_rule),
-             heads_first(iplr_recurrence), STEPS, FLOAT, "q k v a b"),
-    Operator("chunk-rwkv7", reordered("q gk k v a b"), first(chunk_rwkv7), rwkv7, CHUNKS, TF32, "q gk k v a b"),
+             heads_first(iplr_recurrence), STEPS, FLOAT, "q k v a b", double=False),
+    Operator("chunk-rwkv7", reordered("q gk k v a b"), first(chunk_rwkv7), rwkv7, CHUNKS, TF32, "q gk k v a b",
+             double=False),
     Operator("fused-recurrent-rwkv7", reordered("q gk k v a b"), first(fused_recurrent_rwkv7, scale=1.0), rwkv7,
-             STEPS, FLOAT),
+             STEPS, FLOAT, double=False),
     Operator("fused-mul-recurrent-rwkv7", reordered("q gk k v b betak"), first(fused_mul_recurrent_rwkv7),
-             lambda r, w, k, v, b, a: rwkv7(r, w, k, v, -b, b * a), STEPS, FLOAT),
+             lambda r, w, k, v, b, a: rwkv7(r, w, k, v, -b, b * a), STEPS, FLOAT, double=False),
     Operator("parallel-forgetting-attn", inputs("g"), parallel_forgetting_attn, naive_forgetting_attn, CHUNKS, TF32,
              "q k v g"),
     Operator("parallel-path-attn", inputs("w beta g"), first(parallel_path_attn),
-             lambda q, k, v, w, beta, g: naive_path_attn(q, k, v, w, beta, g, q.shape[-1] ** -0.5), POWERS, TF32,
+             lambda q, k, v, w, beta, g: naive_path_attn(q, k, v, w, beta, g, q.shape[-1] ** -0.5),
+             ((1, 66, 1, 16, 16), (1, 40, 1, 32, 32), (1, 17, 1, 16, 16)), TF32,
              "q k v w beta g"),
     Operator("parallel-nsa", selected,
              lambda q, k, v, indices, block: parallel_nsa(
@@ -335,8 +335,8 @@ OPERATORS = (
     Operator("chunk-mesa-net", inputs("g beta lamb"), first(chunk_mesa_net),
              lambda q, k, v, g, beta, lamb: naive_mesa_net_exact(q, k, v, g, lamb, beta)[0], SQUARE, TF32,
              "q k v g beta lamb"),
-    Operator("chunk-log-linear-attn", inputs("g levels"), first(chunk_log_linear_attn), naive_log_linear_attn, CHUNKS,
-             TF32, "q k v g levels"),
+    Operator("chunk-log-linear-attn", inputs("g levels"), first(chunk_log_linear_attn), naive_log_linear_attn,
+             ((1, 80, 1, 64, 16), (1, 64, 2, 64, 32), (1, 17, 1, 64, 16)), TF32, "q k v g levels"),
     Operator("parallel-stickbreaking-attn", inputs(), parallel_stickbreaking_attn, naive_stickbreaking_attn, CHUNKS,
              TF32, "q k v"),
     Operator("parallel-wall-attn", inputs("gk"), parallel_wall_attn, wall, CHUNKS, TF32, "q k v gk"),

@@ -58,9 +58,10 @@ class Number:
 
 
 def fixed(values: Array) -> Number:
-    """Return value numbers for `FIXED` values: hashes of the values."""
+    """Return value numbers for `FIXED` values: hashes of the values. Predicates only choose: they are no inputs."""
     strict = mix(_VALUE, value_bits(values))
-    return Number(strict, reduced(strict), np.full((1, 1), FIXED), leaf_bits(strict))
+    leaves = np.zeros((1, 1), np.uint64) if values.dtype == np.bool_ else leaf_bits(strict)
+    return Number(strict, reduced(strict), np.full((1, 1), FIXED), leaves)
 
 
 def opaque(strict: Numbers) -> Number:

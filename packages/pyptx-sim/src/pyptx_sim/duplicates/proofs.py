@@ -117,23 +117,34 @@ class _Case:
         """Pcs of the racing stores whose values are compared."""
         return frozenset(pc for key in (*self.stores, *self.equal) for pc in key[1:])
 
-    def number(self, machine: Machine, checker: RaceChecker) -> None:
-        """Prepare a rerun that computes the value numbers of racing stores and records the lanes of racing loads."""
+    def number(self, machine: Machine, checker: RaceChecker, *, sampled: bool = False) -> None:
+        """Prepare a rerun that computes the value numbers of racing stores and records the lanes of racing loads.
+
+        With `sampled`, selections that agree for random inputs have the same numbers.
+        """
         receivers: list[Callable[[Race], None]] = []
         if self.racing.pcs:
             receivers.append(self.racing.race)
         if self.store_pcs:
-            receivers.append(self._numbered(machine))
+            receivers.append(self._numbered(machine, sampled=sampled))
         if receivers:
             checker.reports.compare = partial(_each, receivers)
 
-    def _numbered(self, machine: Machine) -> Callable[[Race], None]:
+    @property
+    def undecided(self) -> bool:
+        """Whether racing stores would be an error because their values depend on inputs in different ways."""
+        known = self.verdicts
+        return any(known[key].copies == Relation.UNKNOWN for key in self.stores if key in known) or any(
+            known[key].copies == Relation.DIFFERENT for key in self.equal if key in known
+        )
+
+    def _numbered(self, machine: Machine, *, sampled: bool) -> Callable[[Race], None]:
         program, slices = self.watched.program, self.slices
         sites = {pc: StoreSite.of(program, pc) for pc in self.store_pcs}
         slots = (each.register.slot for site in sites.values() for each in site.sources if each.register is not None)
         versions, stored = Versions(machine), StoredNumbers(machine, sites)
         code = tuple(stored.around(block) for block in self.watched.compile())
-        code = tracked(program, code, slices, slices.of(slots), versions)
+        code = tracked(program, code, slices, slices.of(slots), versions, sampled=sampled)
         machine.code = scheduled(program, code, self.watched.schedule)
         machine.observers = machine.observers.beside(stored).beside(versions)
         self.verdicts = stored.verdicts
@@ -211,6 +222,11 @@ def settle(launches: Sequence[Watched], rerun: Rerun) -> None:
         return
     if not rerun(lambda index, machine, checker: cases[index].number(machine, checker)):
         return
+    if any(case.undecided for case in cases):
+        known = [case.verdicts for case in cases]
+        if not rerun(lambda index, machine, checker: cases[index].number(machine, checker, sampled=True)):
+            for case, verdicts in zip(cases, known, strict=True):
+                case.verdicts = verdicts
     _follow(cases, rerun)
     for case in cases:
         case.settle()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from pyptx_ir.syntax.operands import Negated, Register
 from pyptx_sim.duplicates import transfer
 from pyptx_sim.duplicates.loading import loader
 from pyptx_sim.duplicates.planes import DATA, FIXED, Number, Planes, chosen, fixed, where
+from pyptx_sim.duplicates.samples import Samples
 from pyptx_sim.duplicates.sources import source
 from pyptx_sim.extension import InstructionSemantics, meaning_of
 from pyptx_sim.instructions.compiling.compute import parts
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from pyptx_ir.syntax.operands import Operand
     from pyptx_sim.duplicates.loading import Versions
+    from pyptx_sim.duplicates.samples import Choice
     from pyptx_sim.duplicates.slices import Branch, Slice
     from pyptx_sim.duplicates.sources import Source
     from pyptx_sim.machine.lanes import Lanes
@@ -35,18 +37,21 @@ if TYPE_CHECKING:
     Numbering: TypeAlias = Callable[[Wave, Lanes], list[Number]]
     """Computes the value numbers of an instruction's results before the instruction executes."""
     Numbered: TypeAlias = tuple[Numbering | None, Sequence[Operand], bool]
+    Sampling: TypeAlias = Literal["draw", "execute", "select"]
+    """How results get values in `Samples`: at random, as computed, or as computed by a selection."""
 
 __all__ = ["tracked"]
 
 
 @dataclass(frozen=True, slots=True)
 class Tracker:
-    """Instrumentation of the instructions of a program that write registers in `slots`."""
+    """Instrumentation of the instructions of a program that write registers in `slots`; `sampled`: see `Samples`."""
 
     program: Program
     slice: Slice
     slots: frozenset[int]
     versions: Versions
+    sampled: bool
 
     def step(self, pc: int, action: Action) -> Action:
         """Return a function that executes an instruction and computes the value numbers of its results in `slots`."""
@@ -58,7 +63,9 @@ class Tracker:
         if numbering is None:
             return _losing(action, sorted(self.slots & self.slice.uses[pc].written))
         guard = None if operands.instruction.guard is None else _guard(operands)
-        return _numbered(action, _Numbered(numbering, results, guard, keeps))
+        sampling = _sampling(operands) if self.sampled else None
+        choices = _choices(operands) if sampling == "select" else ()
+        return _numbered(action, _Numbered(numbering, results, guard, keeps, sampling, choices))
 
     def end(self, branch: Branch | None, pc: int, terminator: Terminator) -> Terminator:
         """Return a function that ends a basic block, and records the branch condition or numbers the results."""
@@ -69,9 +76,11 @@ class Tracker:
         return _losing_end(terminator, lost) if lost else terminator
 
 
-def tracked(program: Program, code: Code, slices: Slice, slots: frozenset[int], versions: Versions) -> Code:
+def tracked(
+    program: Program, code: Code, slices: Slice, slots: frozenset[int], versions: Versions, *, sampled: bool
+) -> Code:
     """Return compiled code that also computes the value numbers of the registers in `slots`."""
-    tracker = Tracker(program, slices, slots, versions)
+    tracker = Tracker(program, slices, slots, versions, sampled)
     branches = {branch.pc: branch for branch in slices.branches}
     joins: dict[int, list[Branch]] = {}
     for branch in slices.branches:
@@ -100,13 +109,16 @@ def _block(tracker: Tracker, block: Block, branches: Mapping[int, Branch], joine
 class _Numbered:
     """How the results of an instruction get value numbers: the function, the result registers and the guard.
 
-    `keeps`: a `FIXED` result keeps its exact number, which is otherwise replaced by a hash of the value.
+    `keeps`: a `FIXED` result keeps its exact number, which is otherwise replaced by a hash of the value. `sampling`:
+    how the results get values in `Samples`, if there are any. `choices`: the sources of a selection.
     """
 
     numbering: Numbering
     results: Sequence[RegisterBinding | None]
     guard: Source | None
     keeps: bool
+    sampling: Sampling | None
+    choices: Sequence[Source] = ()
 
 
 def _numbered(action: Action, how: _Numbered) -> Action:
@@ -115,16 +127,36 @@ def _numbered(action: Action, how: _Numbered) -> Action:
         by = None if how.guard is None else how.guard(wave, lanes)
         found = how.numbering(wave, lanes)
         before = [None if each is None else planes.read(each.slot, lanes) for each in how.results]
+        samples = None if how.sampling is None else wave.part(Samples)
+        choices: list[Choice] = []
+        if samples is not None:
+            choices = [(each(wave, lanes).number, samples.bits(each.read, lanes)) for each in how.choices]
         action(wave, lanes)
+        if samples is not None and how.sampling != "draw":
+            samples.execute(action, lanes)
         for register, new, old in zip(how.results, found, before, strict=False):
             if register is None or old is None:
                 continue
             number = _by_value(wave, lanes, register, new, keeps=how.keeps)
             if by is not None:
                 number = chosen(by.values.astype(np.bool_), by.number, number, old)
+            if samples is not None and how.sampling == "draw":
+                _draw(samples, register, lanes, number)
+            elif samples is not None and (how.sampling == "select" or by is not None):
+                selected = samples.selected(register, lanes, number, choices)
+                number = where(number.level >= DATA, selected, number)
             planes.write(register.slot, lanes, number)
 
     return step
+
+
+def _draw(samples: Samples, register: RegisterBinding, lanes: Lanes, number: Number) -> None:
+    """Set a register in `samples`: random numbers for values that depend on memory, else the real ones."""
+    samples.keep(register, lanes)
+    depends = number.level >= DATA
+    some = lanes.narrowed(depends) if depends.any() else None
+    if some is not None:
+        samples.draw(register, some, number)
 
 
 def _by_value(wave: Wave, lanes: Lanes, register: RegisterBinding, number: Number, *, keeps: bool) -> Number:
@@ -137,6 +169,8 @@ def _by_value(wave: Wave, lanes: Lanes, register: RegisterBinding, number: Numbe
 
 
 def _losing(action: Action, slots: Sequence[int]) -> Action:
+    """Return a function whose results have unknown inputs; their samples are the real values."""
+
     def step(wave: Wave, lanes: Lanes) -> None:
         action(wave, lanes)
         planes = wave.part(Planes)
@@ -201,6 +235,32 @@ def _decider(operands: Operands) -> Source:
 
 
 # --- instructions -------------------------------------------------------------------------------
+
+
+_SELECTIONS: Final = frozenset({"selp", "slct", "min", "max"})
+
+
+def _sampling(operands: Operands) -> Sampling:
+    """Return how the results of an instruction get values in `Samples`.
+
+    Batched instructions write their results later, so theirs are random.
+    """
+    name, meaning = operands.opcode[0], meaning_of(operands.opcode)
+    if name == "ld" or meaning is None:
+        return "draw"
+    if isinstance(meaning, InstructionSemantics):
+        return "execute"
+    batched = operands.located(lambda: operation_of(meaning, operands.form())).batch is not None
+    return "draw" if batched else "select" if name in _SELECTIONS else "execute"
+
+
+def _choices(operands: Operands) -> Sequence[Source]:
+    """Return the first two sources of a selection; none if a guard may keep the former value of the result."""
+    if operands.instruction.guard is not None:
+        return ()
+    operation = operands.located(lambda: operation_of(meaning_of(operands.opcode), operands.form()))
+    _, ins = parts(operands, operation)
+    return [source(operands, *pair) for pair in zip(ins[:2], operation.sources[:2], strict=True)]
 
 
 def _numbering(operands: Operands, versions: Versions) -> Numbered:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyptx_sim.machine.geometry import MOST_WARPS, MULTIPROCESSORS
-from pyptx_virtual.device import WARP
+from pyptx_virtual.device import CLOCK_RATE, MEMORY_BUS_WIDTH, MEMORY_CLOCK_RATE, WARP
 
 if TYPE_CHECKING:
     from pyptx_virtual.device import VirtualDevice
@@ -37,16 +37,16 @@ class DeviceProperties:
     is_integrated: int = 0
     is_multi_gpu_board: int = 0
     gcnArchName: str = ""  # noqa: N815 - torch's name
-    clock_rate: int = 0
-    memory_clock_rate: int = 0
-    memory_bus_width: int = 0
+    clock_rate: int = CLOCK_RATE
+    memory_clock_rate: int = MEMORY_CLOCK_RATE
+    memory_bus_width: int = MEMORY_BUS_WIDTH
     pci_bus_id: int = 0
     pci_device_id: int = 0
     pci_domain_id: int = 0
 
 
 def properties_of(device: VirtualDevice) -> DeviceProperties:
-    """Return the properties of the virtual device; those without a model, such as clock rates, are 0."""
+    """Return the properties of the virtual device."""
     major, minor = device.capability
     row = device.target
     return DeviceProperties(

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +56,7 @@ def _distinguish_files() -> None:
 
     def key(function: Any) -> str:  # noqa: ANN401 - Triton's
         code = getattr(getattr(function, "fn", None), "__code__", None)
-        return f"{former(function)} {getattr(code, 'co_filename', '')}"
+        text = f"{former(function)} {getattr(code, 'co_filename', '')}"
+        return hashlib.sha256(text.encode()).hexdigest()  # part of file names, as Triton's own key
 
     owner.cache_key = property(key)

@@ -14,7 +14,7 @@ from triton.backends.driver import DriverBase
 from triton.compiler import CompiledKernel
 
 from pyptx_sim.machine.geometry import MULTIPROCESSORS
-from pyptx_virtual.device import WARP
+from pyptx_virtual.device import CLOCK_RATE, MEMORY_BUS_WIDTH, MEMORY_CLOCK_RATE, WARP
 from pyptx_virtual.triton.launcher import Launcher, signature_of
 from pyptx_virtual.triton.tuning import benchmark
 
@@ -34,16 +34,16 @@ class Utilities:
         self._device = device
 
     def get_device_properties(self, _index: int) -> Mapping[str, int]:
-        """Return properties by Triton's names; rates and widths, which have no model, are 0."""
+        """Return properties by Triton's names."""
         row = self._device.target
         return {
             "max_shared_mem": row.shared_optin,
             "max_num_regs": row.registers_per_block,
             "multiprocessor_count": MULTIPROCESSORS,
             "warpSize": WARP,
-            "sm_clock_rate": 0,
-            "mem_clock_rate": 0,
-            "mem_bus_width": 0,
+            "sm_clock_rate": CLOCK_RATE,
+            "mem_clock_rate": MEMORY_CLOCK_RATE,
+            "mem_bus_width": MEMORY_BUS_WIDTH,
         }
 
     def load_binary(self, name: str, ptx: bytes, _shared: int, _device: int) -> tuple[object, ...]:

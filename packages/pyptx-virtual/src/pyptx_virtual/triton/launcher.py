@@ -57,12 +57,13 @@ class Launcher:
     def _arguments(self, values: Sequence[object]) -> Iterator[object]:
         """Yield the values of the parameters that the compiled kernel has: all but constants.
 
-        Triton 3.2 passes no declared constants, later releases pass all parameters.
+        Triton 3.2 passes no declared constants, later releases pass all parameters; their launchers accept calls
+        without the last constants.
         """
         kinds = list(self.signature.values())
-        if len(values) != len(kinds):
+        if set(kinds[len(values) :]) - {"constexpr"}:
             kinds = [kind for kind in kinds if kind != "constexpr"]
-        for kind, value in zip(kinds, values, strict=True):
+        for kind, value in zip(kinds, values, strict=len(values) > len(kinds)):
             if kind != "constexpr":
                 yield self._argument(kind, value)
 
@@ -74,7 +75,9 @@ class Launcher:
             fields = ("shape", "strides", "block_shape", "padding", "round_f32_to_tf32")
             known = {name: getattr(value, name) for name in fields if hasattr(value, name)}
             return SimpleNamespace(base=self.device.host_view(value.base), **known)
-        return self.device.host_view(value) if _is_tensor(value) else value
+        if _is_tensor(value):
+            return self.device.host_view(value)
+        return int(value.data_ptr()) if hasattr(value, "data_ptr") else value  # such as triton.reinterpret's result
 
 
 def signature_of(source: Any) -> dict[str, object]:  # noqa: ANN401 - Triton's ASTSource or IRSource

@@ -38,7 +38,8 @@ class UndefinedAccumulators:
         """Record which elements of D, `[n, 64, columns]`, are undefined after completion."""
         # Masks of undefined bits: an undefined element is -1 (all bits set), a defined element is 0.
         elements: Array = -sums.reshape(len(sums), -1).astype(f"<i{self._plan.distribution.bits // 8}")
-        dealt: list[Array] = [elements[:, each.reshape(-1)].view(_WORD) for each in self._plan.distribution.elements]
+        parts = (elements[:, each.reshape(-1)] for each in self._plan.distribution.elements)
+        dealt: list[Array] = [np.ascontiguousarray(each).view(_WORD) for each in parts]
         turn.carry_undefined(self._d, [warpgroups.spread(each) for each in dealt], origin)
 
     def found(self, turn: ExecutionContext, warpgroups: Warpgroups, products: WgmmaBatch) -> tuple[Mask, Origin] | None:

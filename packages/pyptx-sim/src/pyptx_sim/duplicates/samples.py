@@ -1,0 +1,128 @@
+"""Registers for random inputs: selections that agree for all of them have one value number, however they compare.
+
+Lanes that reduce by comparisons and selections (`argmax`, a maximum that propagates NaN) compare in different orders.
+Their results are equal, but no rule about single instructions shows it. So each instruction of a slice is executed for
+`COUNT` more register files, in which the values loaded from memory are random numbers: fractions, small integers and
+0, 1, -1, 2 (so that inputs are equal to each other), and numbers of all magnitudes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from pyptx_sim.duplicates.numbers import mix, name_number, reduced, value_bits
+from pyptx_sim.duplicates.planes import Number, where
+from pyptx_sim.instructions.compiling.registers import stored_dtype
+from pyptx_sim.machine.lanes import merged
+from pyptx_sim.types import B128
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from pyptx_sim.duplicates.numbers import Numbers
+    from pyptx_sim.machine.lanes import Lanes
+    from pyptx_sim.machine.scheduling.code import Action
+    from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.operation import Array
+    from pyptx_sim.program.scopes import RegisterBinding
+
+    Choice = tuple[Number, list[Numbers]]
+    """Value number of a selection's source, and its bits in each register file."""
+
+__all__ = ["COUNT", "Samples"]
+
+COUNT: Final = 24
+_SELECTED: Final = name_number("selected")
+_FRACTIONS, _SMALL, _SPECIAL, _WIDE = range(4)
+# By size in bytes: bits of 0, 1, -1 and 2 as floats; for fractions and for all magnitudes, the lowest bits and the
+# number of random bits below the sign. A 32-bit register may hold two 16-bit floats, so both halves are fractions.
+_ONES: Final = {
+    2: (0, 0x3C00, 0xBC00, 0x4000),
+    4: (0, 0x3F800000, 0xBF800000, 0x40000000),
+    8: (0, 0x3FF0 << 48, 0xBFF0 << 48, 0x4000 << 48),
+}
+_FRACTION: Final = {2: (0x3C00, 0x3FF), 4: (0x3E003C00, 0x01FF03FF), 8: (0x3FE0 << 48, (1 << 53) - 1)}
+_MAGNITUDES: Final = {2: (0x3000, 0x17FF), 4: (0x37800000, 0x0FFFFFFF), 8: (0x3F00 << 48, (1 << 57) - 1)}
+
+
+class Samples:
+    """The register files of a wave for random inputs; registers that no instruction of the slice writes are real."""
+
+    def __init__(self, wave: Wave) -> None:
+        """Start with the wave's registers."""
+        self._wave = wave
+        self._files = [list(wave.registers) for _ in range(COUNT)]
+
+    def execute(self, action: Action, lanes: Lanes) -> None:
+        """Execute an instruction that only computes, for each register file."""
+        wave, real = self._wave, self._wave.registers
+        try:
+            for wave.registers in self._files:
+                action(wave, lanes)
+        finally:
+            wave.registers = real
+
+    def keep(self, register: RegisterBinding, lanes: Lanes) -> None:
+        """Set a register to its real contents: a value that does not depend on memory."""
+        value = self._wave.registers[register.slot]
+        if value is not None:
+            self._write(register, lanes, [lanes.select(value)] * COUNT)
+
+    def draw(self, register: RegisterBinding, lanes: Lanes, number: Number) -> None:
+        """Set a register to random numbers, which are equal for equal value numbers."""
+        dtype = stored_dtype(register.width)
+        drawn = [_drawn(mix(number.strict, np.uint64(index)), index % 4, dtype) for index in range(COUNT)]
+        self._write(register, lanes, drawn)
+
+    def bits(self, read: Callable[[Wave, Lanes], Array], lanes: Lanes) -> list[Numbers]:
+        """Return the bits of a source or register in each register file."""
+        found: list[Numbers] = []
+        self.execute(lambda wave, these: found.append(value_bits(read(wave, these))), lanes)
+        return found
+
+    def selected(self, register: RegisterBinding, lanes: Lanes, number: Number, choices: Sequence[Choice]) -> Number:
+        """Return the value number of a selected value, `number` being a hash of the condition and the choices.
+
+        If the value is the same choice in all register files, the number of this choice, for instance that of `b - a`
+        in `a == b ? 0 : b - a`. Otherwise a hash of the value in all files and of its inputs.
+        """
+        slot = register.slot
+        values = self.bits(lambda wave, these: these.select(_held(wave.registers[slot])), lanes)
+        strict = mix(_SELECTED, number.leaves, *values)
+        found = Number(strict, reduced(strict), number.level, number.leaves)
+        for choice, bits in choices:
+            always = np.logical_and.reduce([one == other for one, other in zip(values, bits, strict=True)])
+            found = where(always, choice, found)
+        return found
+
+    def _write(self, register: RegisterBinding, lanes: Lanes, values: list[Array]) -> None:
+        height, slot = self._wave.height, register.slot
+        for file, value in zip(self._files, values, strict=True):
+            file[slot] = merged(file[slot], value, lanes, height)
+
+
+def _held(register: Array | None) -> Array:
+    return np.zeros((1, 1), np.uint64) if register is None else register
+
+
+def _drawn(hashes: Numbers, kind: int, dtype: np.dtype[Any]) -> Array:
+    """Return random register contents of a kind for 64-bit hashes."""
+    if dtype == np.bool_:
+        return (hashes & np.uint64(1)).astype(np.bool_)
+    if dtype == B128:
+        both = np.empty(hashes.shape, B128)
+        both["lo"], both["hi"] = hashes, mix(hashes)
+        return both
+    size = dtype.itemsize
+    if kind == _SMALL or size not in _ONES:
+        return (hashes & np.uint64(3 if kind == _SMALL else 0xFF)).astype(dtype)
+    if kind == _SPECIAL:
+        ones: NDArray[Any] = np.array(_ONES[size], np.uint64)
+        return ones[(hashes & np.uint64(3)).astype(np.int64)].astype(dtype)
+    lowest, random = (_FRACTION if kind == _FRACTIONS else _MAGNITUDES)[size]
+    sign = (hashes >> np.uint64(63)) << np.uint64(8 * size - 1)
+    return (sign | (np.uint64(lowest) + (hashes & np.uint64(random)))).astype(dtype)
