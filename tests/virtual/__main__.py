@@ -111,13 +111,13 @@ def packages_pass(packages: Sequence[Package], options: argparse.Namespace) -> b
             runs.append(run_package(each, options.environments, cache, minutes=options.minutes, jobs=options.jobs))
         except RuntimeError as error:
             say(str(error))
-            return False
+            continue
         say(report.summary(runs[-1]))
         for test in runs[-1].unexplained:
             say(f"FAULT    {test.test}: {test.message} {'; '.join(test.errors)}")
     if len(runs) == len(PACKAGES):
         report.PAGE.write_text(report.page(runs), encoding="utf-8")
-    return all(each.passed for each in runs)
+    return len(runs) == len(packages) and all(each.passed for each in runs)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

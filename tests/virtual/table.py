@@ -61,6 +61,8 @@ PROGRAMS: Final = (
     Program("stencil"),
     Program("work_queue"),
     Program("embedding"),
+    Program("reinterpreted"),
+    Program("inductor", since="3.9.0"),  # the release that torch 2.13 supports
     Program("cooperative", since="3.4.0"),
     Program("dependent", since="3.6.0"),  # in 3.4, gdc_wait raises TypeError
     Program("tma_matmul", since="3.4.0", targets=("sm_90a", "sm_100a")),

@@ -124,9 +124,8 @@ def installed(package: Package, environments: Path) -> Path:
     unfinished = folder.with_suffix(".unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
     pip = (sys.executable, "-m", "pip")
-    steps: list[tuple[str, ...]] = [
-        (*pip, "install", "--quiet", "--no-deps", f"--target={unfinished}", package.requirement)
-    ]
+    without = (*pip, "install", "--quiet", "--no-deps", f"--target={unfinished}")
+    steps: list[tuple[str, ...]] = [(*without, package.requirement, *package.bare)]
     steps += [(*pip, "install", "--quiet", f"--target={unfinished}", *package.needs)] if package.needs else []
     if package.suite is not None:
         words = ("--quiet", "--no-deps", "--no-binary=:all:", f"--dest={unfinished / 'sdist'}")
@@ -144,7 +143,7 @@ def installed(package: Package, environments: Path) -> Path:
 
 def _key(package: Package) -> str:
     """Return a hash of what determines outcomes: our packages, the package, the table of its operators."""
-    found = hashlib.sha256(f"{package.requirement} {package.needs} {TRITON} {BUDGET}".encode())
+    found = hashlib.sha256(f"{package.requirement} {package.needs} {package.bare} {TRITON} {BUDGET}".encode())
     for path in _sources(package):
         found.update(path.read_bytes())
     return found.hexdigest()

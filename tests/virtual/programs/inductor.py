@@ -20,7 +20,7 @@ def check(rows, columns):
     fused(*given).backward(seed.cuda())
     plain = torch.nn.functional.layer_norm(wanted[0], (columns,), wanted[1], wanted[2])
     torch.nn.functional.gelu(plain, approximate="tanh").softmax(-1).backward(seed)
-    for got, expected in zip(given, wanted):
+    for got, expected in zip(given, wanted, strict=True):
         torch.testing.assert_close(got.grad.cpu(), expected.grad, atol=1e-4, rtol=1e-3)
 
 
