@@ -95,9 +95,9 @@ def test_variables_keep_their_values_between_launches() -> None:
     assert Context().load(COUNTER).read("counter") == (5).to_bytes(4, "little")
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux maps more memory than there is")
 def test_a_device_may_have_more_memory_than_the_machine() -> None:
-    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    on_linux = sys.platform == "linux"  # other systems do not map more memory than there is
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if on_linux else 1 << 20
     context = Context(memory_bytes=machine + (1 << 30))
     context.memory.allocate(machine)
     word = context.memory.allocate(4)

@@ -200,9 +200,9 @@ def test_random_operators_draw_new_numbers_at_each_replay() -> None:
 def test_what_cuda_refuses_during_a_capture_is_refused() -> None:
     x = torch.ones(3, device="cuda")
     for refused in (lambda: x.sum().item(), x.cpu, torch.cuda.synchronize, lambda: torch.nonzero(x).tolist()):
-        with pytest.raises(RuntimeError, match="operation not permitted when stream is capturing"):  # noqa: SIM117
-            with torch.cuda.graph(torch.cuda.CUDAGraph()):
-                refused()
+        capture = torch.cuda.graph(torch.cuda.CUDAGraph())
+        with pytest.raises(RuntimeError, match="operation not permitted when stream is capturing"), capture:
+            refused()
         assert not torch.cuda.is_current_stream_capturing()
     with pytest.raises(RuntimeError, match="must be captured on a non-default stream"):
         torch.cuda.CUDAGraph().capture_begin()

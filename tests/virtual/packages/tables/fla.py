@@ -177,7 +177,7 @@ def heads_first(function):
 
 
 def doubled(batch, steps, heads, keys, values):
-    """Return the inputs of a product of two delta rules per step."""
+    """Return the inputs of an operator that applies two delta rules per step."""
     twice = halved(inputs("beta"))(batch, 2 * steps, heads, keys, values)
     return {
         "q": twice["q"][:, :steps], "k": twice["k"], "v": twice["v"],

@@ -15,7 +15,7 @@ import triton
 _autotune = triton.autotune
 
 
-def _with_smallest(configs, key, **options):  # noqa: ARG001
+def _with_smallest(configs, key, **options):  # noqa: ARG001 - the autotuner's signature
     """Return Triton's autotuner with one configuration: the compilation of all of them takes minutes.
 
     The keys are omitted, since Triton 3.9 rejects one of them: no argument of its kernel has this name.

@@ -59,7 +59,7 @@ def layer_norm(x, w, b):
 
 
 def gated(activation, dw, e, g):
-    """Return the product with a gate, and the gradients of both factors."""
+    """Return a gated value, and the gradients of the value and of its gate."""
     e, g = e.detach().requires_grad_(), g.detach().requires_grad_()
     h = activation(e) * g
     de, _ = torch.autograd.grad(h, (e, g), dw)

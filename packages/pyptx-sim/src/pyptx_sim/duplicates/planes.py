@@ -58,7 +58,7 @@ class Number:
 
 
 def fixed(values: Array) -> Number:
-    """Return value numbers for `FIXED` values: hashes of the values. Predicates only choose: they are no inputs."""
+    """Return value numbers for `FIXED` values: hashes of the values. A predicate only chooses, and is not an input."""
     strict = mix(_VALUE, value_bits(values))
     leaves = np.zeros((1, 1), np.uint64) if values.dtype == np.bool_ else leaf_bits(strict)
     return Number(strict, reduced(strict), np.full((1, 1), FIXED), leaves)
