@@ -83,7 +83,7 @@ def _message(report: pytest.TestReport) -> str:
     """Return the line of a failed or skipped test that says most."""
     if isinstance(report.longrepr, tuple):
         return str(report.longrepr[2])
-    lines = [line for line in report.longreprtext.splitlines() if line.strip()]
+    lines = [line for line in report.longreprtext.splitlines() if line.strip() and not line.startswith("[gw")]
     raised = [line[1:].strip() for line in lines if line.startswith("E ")]
     return (raised or lines or [""])[0][:500]
 

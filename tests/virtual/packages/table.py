@@ -82,9 +82,9 @@ FAILURES: Final = (
     Failure("sageattention", ("causal",), _STAGE),
     Failure("sageattention", ("33x", "130x", "varlen", "64x96", "128x64"), _LENGTH),
     Failure("cut_cross_entropy", ("softcap",), "wrong: the cap follows the mask, so that padded classes count"),
-    Failure("torchao", ("scales-per-group",), "race: the stride of an output row is 1 if it is row-major"),
-    Failure("torchao", ("rows", "columns"), "out-of-bounds: the mask of the scales lacks the offset of the block"),
-    Failure("torchao", ("product",), "out-of-bounds: a_s_ptr is loaded without a mask"),
+    Failure("torchao", ("jagged-rows",), "race: the stride of an output row is 1 if it is row-major"),
+    Failure("torchao", ("jagged-columns",), "out-of-bounds: the mask of the scales lacks the offset of the block"),
+    Failure("torchao", ("training-product",), "out-of-bounds: a_s_ptr is loaded without a mask"),
     Failure("gemlite", ("int8-weights",), "out-of-bounds: scales_ptr is loaded without a mask for the last block"),
     Failure("xformers", ("rms-norm-add",), "race: x is stored, and loaded in another layout without a barrier"),
 )

@@ -256,9 +256,10 @@ def _sampling(operands: Operands) -> Sampling:
 
 def _choices(operands: Operands) -> Sequence[Source]:
     """Return the first two sources of a selection; none if a guard may keep the former value of the result."""
-    if operands.instruction.guard is not None:
+    meaning = meaning_of(operands.opcode)
+    if operands.instruction.guard is not None or meaning is None or isinstance(meaning, InstructionSemantics):
         return ()
-    operation = operands.located(lambda: operation_of(meaning_of(operands.opcode), operands.form()))
+    operation = operands.located(lambda: operation_of(meaning, operands.form()))
     _, ins = parts(operands, operation)
     return [source(operands, *pair) for pair in zip(ins[:2], operation.sources[:2], strict=True)]
 
