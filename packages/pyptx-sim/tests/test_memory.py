@@ -334,3 +334,21 @@ def test_others_do_not_know_of_it() -> None:
     (finding,) = execute("mov.u32 %r1, 0x200;\nld.shared.u32 %r2, [%r1];", np.zeros(1, np.uint32)).findings
     assert finding.rule == "out-of-bounds"
     assert "before the first byte" in finding.message
+
+
+def test_an_entry_parameter_is_selected_by_its_32_bit_address() -> None:
+    """Triton selects among the pointers of a kernel so: the address of the parameter, not its value."""
+    parameters = ", ".join(f".param .u64 p{number}" for number in range(40))
+    body = """
+    setp.lt.u32 %p1, %r0, 16;
+    mov.b32 %r1, p1;
+    mov.b32 %r2, p39;
+    selp.b32 %r3, %r1, %r2, %p1;
+    ld.param.b64 %rd2, [%r3];
+    mad.wide.u32 %rd3, %r0, 8, %rd0;
+    st.global.u64 [%rd3], %rd2;
+    """
+    out = np.zeros(32, np.uint64)
+    result = execute(body, out, *range(101, 140), parameters=parameters)
+    assert result.findings == ()
+    assert out.tolist() == [101] * 16 + [139] * 16

@@ -62,7 +62,7 @@ PACKAGES: Final = (
     ),
     Package("liger", "liger-kernel==0.8.5", (_TRANSFORMERS,)),
     Package("fla", "fla-core==0.6.0", (_TRANSFORMERS, "einops==0.8.2"), least=0.9),
-    Package("flag_gems", "flag-gems==5.0.2", ("sqlalchemy", "packaging"), least=0.9),
+    Package("flag_gems", "flag-gems==5.0.2", ("sqlalchemy", "packaging", "pyyaml"), least=0.9),
     Package("sageattention", "sageattention==1.0.6", least=0.0),
     Package("cut_cross_entropy", "cut-cross-entropy==25.1.1", ("packaging",), least=0.9),
     Package("torchao", "torchao==0.18.0", least=0.7),

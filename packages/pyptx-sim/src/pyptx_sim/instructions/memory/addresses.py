@@ -153,7 +153,8 @@ def _anywhere(operands: Operands, operand: Operand, space: str) -> Target:
         return _in_space(space, _address_in(operands, operand, register, -GLOBAL_WINDOW))
     addresses = _address_in(operands, operand, register)
     if space == "param":
-        return _generic(_of_parameters(addresses))
+        in_entry = operands.pc in operands.program.entry.body
+        return _generic(_of_parameters(addresses, WINDOWS["param"] if in_entry else LOCAL_WINDOW))
     return _generic(addresses) if space == "generic" else _in_space(space, addresses)
 
 
@@ -184,16 +185,17 @@ def _biased(read: Reader, delta: int, width: int) -> Callable[[Wave, Lanes], Int
     return lambda wave, lanes: (read(wave, lanes) + short).astype(np.int64)
 
 
-def _of_parameters(addresses: Callable[[Wave, Lanes], IntArray]) -> Callable[[Wave, Lanes], IntArray]:
+def _of_parameters(addresses: Callable[[Wave, Lanes], IntArray], window: int) -> Callable[[Wave, Lanes], IntArray]:
     """Convert addresses for `.param` accesses, from registers, to generic addresses.
 
     Addresses of device functions' parameters are relative to local memory, which stores these parameters. Addresses of
-    the entry's parameters are generic already. Manual: "mov", "Device Function Parameters".
+    the entry's parameters are generic already, except in 32-bit registers: relative to `window`. Manual: "mov", "Device
+    Function Parameters".
     """
 
     def find(wave: Wave, lanes: Lanes) -> IntArray:
         address = addresses(wave, lanes)
-        return np.where(address >> 32 == 0, address + LOCAL_WINDOW, address)
+        return np.where(address >> 32 == 0, address + window, address)
 
     return find
 
