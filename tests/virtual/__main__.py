@@ -31,14 +31,13 @@ from .faults.running import report_faults
 from .packages import report
 from .packages.running import Run as PackageRun
 from .packages.running import run as run_package
-from .packages.table import PACKAGES
+from .packages.table import PACKAGES, Package
 from .running import VERDICTS, installed, run, variables
 from .table import LEAST_PROGRAMS, PROGRAMS, RELEASES, ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .packages.table import Package
     from .running import Outcome
     from .table import Program
 
@@ -105,19 +104,20 @@ def packages_pass(packages: Sequence[Package], options: argparse.Namespace) -> b
 
     Runs of all packages write the page.
     """
-    cache, runs = options.environments / "outcomes", list[PackageRun]()
+    cache, runs, absent = options.environments / "outcomes", list[PackageRun](), list[Package]()
     for each in packages:
         try:
             runs.append(run_package(each, options.environments, cache, minutes=options.minutes, jobs=options.jobs))
         except RuntimeError as error:
             say(str(error))
+            absent.append(each)
             continue
         say(report.summary(runs[-1]))
         for test in runs[-1].unexplained:
             say(f"FAULT    {test.test}: {test.message} {'; '.join(test.errors)}")
-    if len(runs) == len(PACKAGES):
-        report.PAGE.write_text(report.page(runs), encoding="utf-8")
-    return len(runs) == len(packages) and all(each.passed for each in runs)
+    if len(packages) == len(PACKAGES):
+        report.PAGE.write_text(report.page(runs, absent), encoding="utf-8")
+    return not absent and all(each.passed for each in runs)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

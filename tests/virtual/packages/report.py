@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from .running import Run
+    from .table import Package
 
 PAGE: Final = ROOT / "docs" / "virtual-packages.md"
 _HEAD: Final = """\
@@ -28,10 +29,11 @@ A test passes if its results are right and no kernel has an error. *Not finished
 """
 
 
-def page(runs: Sequence[Run]) -> str:
-    """Return the page of these runs."""
+def page(runs: Sequence[Run], absent: Sequence[Package]) -> str:
+    """Return the page of these runs, and of packages that could not be installed or imported."""
     today = dt.datetime.now(dt.UTC).date()
     rows = "".join(f"{_row(each)}\n" for each in runs)
+    rows += "".join(f"| {each.distribution} {each.version} | not run | | | | | | |\n" for each in absent)
     failures = [line for each in runs for line in _failures(each)]
     listed = ["", "## Failures", "", "| package | tests | reason |", "|---|---|---|", *failures, ""] if failures else []
     return _HEAD.format(budget=BUDGET, triton=TRITON, date=today) + rows + "\n".join(listed)

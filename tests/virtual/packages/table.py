@@ -67,7 +67,7 @@ PACKAGES: Final = (
     Package("cut_cross_entropy", "cut-cross-entropy==25.1.1", ("packaging",), least=0.9),
     Package("torchao", "torchao==0.18.0", least=0.7),
     Package("gemlite", "gemlite==0.6.0.post2", ("tqdm",), least=0.7),
-    Package("unsloth", "unsloth==2026.10.9", (_TRANSFORMERS, "psutil"), ("unsloth_zoo",), least=0.9),
+    Package("unsloth", "unsloth==2026.10.9", (_TRANSFORMERS, "psutil", "requests"), ("unsloth_zoo",), least=0.9),
     Package("xformers", "xformers==0.0.35", least=0.7),
 )
 
