@@ -150,6 +150,31 @@ STORES = {
         LARGEST_OR_NAN.replace(" 16, 31", " 8, 31"),
         block=32,
     ),
+    "a selection by an input that is never what it is compared with": Twins(
+        f"ld.global.u32 %r1, FAULT;\nld.global.u32 %r2, {OF_ALL};\nsetp.eq.u32 %p1, %r1, 305419896;\n"
+        f"selp.u32 %r2, 7, %r2, %p1;\n{STORE}",
+        OF_ALL,
+        OF_THREAD,
+        grid=2,
+    ),
+    "a limit that one thread applies": Twins(
+        f"ld.global.f32 %f1, {OF_ALL};\nsetp.gt.f32 %p1, %f1, 0f7149F2CA;\nFAULT\nand.pred %p1, %p1, %p2;\n"
+        "selp.f32 %f1, 0f7149F2CA, %f1, %p1;\nst.global.f32 [%rd0], %f1;",
+        "setp.eq.u32 %p2, %r0, %r0;",
+        "setp.eq.u32 %p2, %r0, 0;",
+    ),
+    "a constant that one thread selects": Twins(
+        f"ld.global.f32 %f1, {OF_ALL};\nsetp.gt.f32 %p1, %f1, 0f7149F2CA;\nFAULT\nand.pred %p1, %p1, %p2;\n"
+        f"selp.u32 %r2, 1, 2, %p1;\n{STORE}",
+        "setp.eq.u32 %p2, %r0, %r0;",
+        "setp.eq.u32 %p2, %r0, 0;",
+    ),
+    "a guard by an input that is never what it is compared with": Twins(
+        f"ld.global.u32 %r1, FAULT;\nmov.u32 %r2, 3;\nsetp.eq.u32 %p1, %r1, 305419896;\n@%p1 mov.u32 %r2, 7;\n{STORE}",
+        OF_ALL,
+        OF_THREAD,
+        grid=2,
+    ),
     "a sum of doubles by a butterfly of 32-bit halves": Twins(
         "mad.wide.u32 %rd3, %r0, 8, %rd0;\nld.global.f64 %fd1, [%rd3+256];\nmov.b64 {%r1, %r2}, %fd1;\n"
         "shfl.sync.bfly.b32 %r3, %r1, 1, 31, -1;\nshfl.sync.bfly.b32 %r4, %r2, 1, 31, -1;\n"

@@ -21,8 +21,8 @@ _HEAD: Final = """\
 
 `nox -s virtual -- packages` installs published packages with Triton kernels, and runs their own tests, or operators of
 theirs against references in torch, by `pytest --pyptx` on a machine without a GPU: forward, backward, three sizes each.
-A test passes if its results are right and no kernel has an error. *Not finished*: the simulation takes longer than
-{budget} s. Kernels are compiled by Triton {triton} for an H100. Last run: {date}.
+A test passes if its results are right and no kernel has an error. *Not finished*: the simulation exceeds
+`--pyptx-budget={budget}`. Kernels are compiled by Triton {triton} for an H100. Last run: {date}.
 
 | package | tests | run | passed | failed | not finished | skipped | launches |
 |---|--:|--:|--:|--:|--:|--:|--:|

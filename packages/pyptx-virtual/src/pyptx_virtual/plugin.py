@@ -21,7 +21,7 @@ def pyptx_api_version() -> int:
 @hookimpl
 def pyptx_runtimes() -> Sequence[Runtime]:
     """Return the runtime to which pyptx-torch passes kernels on CUDA tensors while the virtual GPU is active."""
-    from pyptx_virtual.kernels import RUNTIME
+    from pyptx_virtual.runtime import RUNTIME
 
     return (RUNTIME,)
 

@@ -22,7 +22,20 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Array, Mask
 
-__all__ = ["DATA", "FIXED", "LAUNCH", "OPAQUE", "Number", "Planes", "chosen", "fixed", "highest", "opaque", "where"]
+__all__ = [
+    "DATA",
+    "FIXED",
+    "LAUNCH",
+    "OPAQUE",
+    "PREDICATES",
+    "Number",
+    "Planes",
+    "chosen",
+    "fixed",
+    "highest",
+    "opaque",
+    "where",
+]
 
 FIXED: Final = np.uint8(0)
 """Level (kind of inputs) of values from immediates and special registers only; value number: hash of the value."""
@@ -36,6 +49,10 @@ OPAQUE: Final = np.uint8(3)
 _UNKNOWN: Final = name_number("unknown")
 _VALUE: Final = name_number("value")
 _CHOSEN: Final = name_number("chosen")
+_TRUE, _FALSE = np.uint64(1 << 63), np.uint64(1 << 62)
+
+PREDICATES: Final = _TRUE | _FALSE
+"""Filter bits (`Number.leaves`) of `FIXED` predicates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +75,9 @@ class Number:
 
 
 def fixed(values: Array) -> Number:
-    """Return value numbers for `FIXED` values: hashes of the values. A predicate only chooses, and is not an input."""
+    """Return value numbers for `FIXED` values: hashes of the values."""
     strict = mix(_VALUE, value_bits(values))
-    leaves = np.zeros((1, 1), np.uint64) if values.dtype == np.bool_ else leaf_bits(strict)
+    leaves = np.where(values, _TRUE, _FALSE) if values.dtype == np.bool_ else leaf_bits(strict)
     return Number(strict, reduced(strict), np.full((1, 1), FIXED), leaves)
 
 

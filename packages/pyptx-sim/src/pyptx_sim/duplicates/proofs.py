@@ -224,9 +224,11 @@ def settle(launches: Sequence[Watched], rerun: Rerun) -> None:
         return
     if any(case.undecided for case in cases):
         known = [case.verdicts for case in cases]
-        if not rerun(lambda index, machine, checker: cases[index].number(machine, checker, sampled=True)):
-            for case, verdicts in zip(cases, known, strict=True):
-                case.verdicts = verdicts
+        completed = rerun(lambda index, machine, checker: cases[index].number(machine, checker, sampled=True))
+        for case, verdicts in zip(cases, known, strict=True):
+            sampled = case.verdicts if completed else {}
+            better = {key: each for key, each in sampled.items() if each.copies < verdicts.get(key, each).copies}
+            case.verdicts = verdicts | better
     _follow(cases, rerun)
     for case in cases:
         case.settle()

@@ -8,12 +8,13 @@ Their results are equal, but no rule about single instructions shows it. So each
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from pyptx_sim.duplicates.numbers import mix, name_number, reduced, value_bits
-from pyptx_sim.duplicates.planes import Number, where
+from pyptx_sim.duplicates.planes import DATA, PREDICATES, Number, where
 from pyptx_sim.instructions.compiling.registers import stored_dtype
 from pyptx_sim.machine.lanes import merged
 from pyptx_sim.types import B128
@@ -30,10 +31,9 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Array
     from pyptx_sim.program.scopes import RegisterBinding
 
-    Choice = tuple[Number, list[Numbers]]
-    """Value number of a selection's source, and its bits in each register file."""
+    Sampled = tuple[Number, list[Numbers]]
 
-__all__ = ["COUNT", "Samples"]
+__all__ = ["COUNT", "Samples", "Selection"]
 
 COUNT: Final = 24
 _SELECTED: Final = name_number("selected")
@@ -47,6 +47,14 @@ _ONES: Final = {
 }
 _FRACTION: Final = {2: (0x3C00, 0x3FF), 4: (0x3E003C00, 0x01FF03FF), 8: (0x3FE0 << 48, (1 << 53) - 1)}
 _MAGNITUDES: Final = {2: (0x3000, 0x17FF), 4: (0x37800000, 0x0FFFFFFF), 8: (0x3F00 << 48, (1 << 57) - 1)}
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Sources of a selection: number, and bits in each register file. A guarded instruction has only a condition."""
+
+    condition: Sampled
+    choices: Sequence[Sampled]
 
 
 class Samples:
@@ -84,20 +92,25 @@ class Samples:
         self.execute(lambda wave, these: found.append(value_bits(read(wave, these))), lanes)
         return found
 
-    def selected(self, register: RegisterBinding, lanes: Lanes, number: Number, choices: Sequence[Choice]) -> Number:
+    def selected(self, register: RegisterBinding, lanes: Lanes, number: Number, selection: Selection) -> Number:
         """Return the value number of a selected value, `number` being a hash of the condition and the choices.
 
-        If the value is the same choice in all register files, the number of this choice, for instance that of `b - a`
-        in `a == b ? 0 : b - a`. Otherwise a hash of the value in all files and of its inputs.
+        It is a hash of the value in all register files, and of its inputs, if the condition is true in some files and
+        false in others; a condition that is always the same is not tested, and `number` is kept. If the value is the
+        same choice in all files, and the condition has no input that this choice lacks, it is the choice's number: that
+        of `b - a` in `a == b ? 0 : b - a`.
         """
+        inputs = number.leaves & ~PREDICATES  # lanes that compare in different orders have different ones
         slot = register.slot
         values = self.bits(lambda wave, these: these.select(_held(wave.registers[slot])), lanes)
-        strict = mix(_SELECTED, number.leaves, *values)
-        found = Number(strict, reduced(strict), number.level, number.leaves)
-        for choice, bits in choices:
+        strict = mix(_SELECTED, inputs, *values)
+        found = Number(strict, reduced(strict), number.level, inputs)
+        condition, (first, *others) = selection.condition
+        found = where(np.logical_or.reduce([first != other for other in others]), found, number)
+        for choice, bits in selection.choices:
             always = np.logical_and.reduce([one == other for one, other in zip(values, bits, strict=True)])
-            found = where(always, choice, found)
-        return found
+            found = where(always & (condition.leaves & ~choice.leaves == 0), choice, found)
+        return where(number.level == DATA, found, number)
 
     def _write(self, register: RegisterBinding, lanes: Lanes, values: list[Array]) -> None:
         height, slot = self._wave.height, register.slot

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from pyptx_ir.syntax.operands import Negated, Register
 from pyptx_sim.duplicates import transfer
 from pyptx_sim.duplicates.loading import loader
 from pyptx_sim.duplicates.planes import DATA, FIXED, Number, Planes, chosen, fixed, where
-from pyptx_sim.duplicates.samples import Samples
+from pyptx_sim.duplicates.samples import Samples, Selection
 from pyptx_sim.duplicates.sources import source
 from pyptx_sim.extension import InstructionSemantics, meaning_of
 from pyptx_sim.instructions.compiling.compute import parts
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from pyptx_ir.syntax.operands import Operand
     from pyptx_sim.duplicates.loading import Versions
-    from pyptx_sim.duplicates.samples import Choice
     from pyptx_sim.duplicates.slices import Branch, Slice
     from pyptx_sim.duplicates.sources import Source
     from pyptx_sim.machine.lanes import Lanes
@@ -37,8 +36,8 @@ if TYPE_CHECKING:
     Numbering: TypeAlias = Callable[[Wave, Lanes], list[Number]]
     """Computes the value numbers of an instruction's results before the instruction executes."""
     Numbered: TypeAlias = tuple[Numbering | None, Sequence[Operand], bool]
-    Sampling: TypeAlias = Literal["draw", "execute", "select"]
-    """How results get values in `Samples`: at random, as computed, or as computed by a selection."""
+    Sampling: TypeAlias = Literal["draw", "execute"]
+    """How results get values in `Samples`: at random, or as computed."""
 
 __all__ = ["tracked"]
 
@@ -64,8 +63,8 @@ class Tracker:
             return _losing(action, sorted(self.slots & self.slice.uses[pc].written))
         guard = None if operands.instruction.guard is None else _guard(operands)
         sampling = _sampling(operands) if self.sampled else None
-        choices = _choices(operands) if sampling == "select" else ()
-        return _numbered(action, _Numbered(numbering, results, guard, keeps, sampling, choices))
+        condition, choices = _selection(operands, guard)
+        return _numbered(action, _Numbered(numbering, results, guard, keeps, sampling, condition, choices))
 
     def end(self, branch: Branch | None, pc: int, terminator: Terminator) -> Terminator:
         """Return a function that ends a basic block, and records the branch condition or numbers the results."""
@@ -110,7 +109,8 @@ class _Numbered:
     """How the results of an instruction get value numbers: the function, the result registers and the guard.
 
     `keeps`: a `FIXED` result keeps its exact number, which is otherwise replaced by a hash of the value. `sampling`:
-    how the results get values in `Samples`, if there are any. `choices`: the sources of a selection.
+    how the results get values in `Samples`, if there are any. `condition` and `choices`: the
+    sources of a selection; the guard is the condition of a guarded instruction.
     """
 
     numbering: Numbering
@@ -118,7 +118,16 @@ class _Numbered:
     guard: Source | None
     keeps: bool
     sampling: Sampling | None
+    condition: Source | None = None
     choices: Sequence[Source] = ()
+
+    def selection(self, wave: Wave, lanes: Lanes, samples: Samples) -> Selection | None:
+        """Return the sources of a selection before the instruction executes; None if it does not select."""
+        if self.condition is None or self.sampling == "draw":
+            return None
+        given = (self.condition, *self.choices)
+        found = [(each(wave, lanes).number, samples.bits(each.read, lanes)) for each in given]
+        return Selection(found[0], found[1:])
 
 
 def _numbered(action: Action, how: _Numbered) -> Action:
@@ -128,9 +137,7 @@ def _numbered(action: Action, how: _Numbered) -> Action:
         found = how.numbering(wave, lanes)
         before = [None if each is None else planes.read(each.slot, lanes) for each in how.results]
         samples = None if how.sampling is None else wave.part(Samples)
-        choices: list[Choice] = []
-        if samples is not None:
-            choices = [(each(wave, lanes).number, samples.bits(each.read, lanes)) for each in how.choices]
+        selection = how.selection(wave, lanes, samples) if samples is not None else None
         action(wave, lanes)
         if samples is not None and how.sampling != "draw":
             samples.execute(action, lanes)
@@ -142,9 +149,8 @@ def _numbered(action: Action, how: _Numbered) -> Action:
                 number = chosen(by.values.astype(np.bool_), by.number, number, old)
             if samples is not None and how.sampling == "draw":
                 _draw(samples, register, lanes, number)
-            elif samples is not None and (how.sampling == "select" or by is not None):
-                selected = samples.selected(register, lanes, number, choices)
-                number = where(number.level >= DATA, selected, number)
+            elif samples is not None and selection is not None:
+                number = samples.selected(register, lanes, number, selection)
             planes.write(register.slot, lanes, number)
 
     return step
@@ -169,7 +175,7 @@ def _by_value(wave: Wave, lanes: Lanes, register: RegisterBinding, number: Numbe
 
 
 def _losing(action: Action, slots: Sequence[int]) -> Action:
-    """Return a function whose results have unknown inputs; their samples are the real values."""
+    """Return a function whose results have unknown inputs, and no samples: `Samples.selected` leaves them alone."""
 
     def step(wave: Wave, lanes: Lanes) -> None:
         action(wave, lanes)
@@ -237,9 +243,6 @@ def _decider(operands: Operands) -> Source:
 # --- instructions -------------------------------------------------------------------------------
 
 
-_SELECTIONS: Final = frozenset({"selp", "slct", "min", "max"})
-
-
 def _sampling(operands: Operands) -> Sampling:
     """Return how the results of an instruction get values in `Samples`.
 
@@ -251,17 +254,19 @@ def _sampling(operands: Operands) -> Sampling:
     if isinstance(meaning, InstructionSemantics):
         return "execute"
     batched = operands.located(lambda: operation_of(meaning, operands.form())).batch is not None
-    return "draw" if batched else "select" if name in _SELECTIONS else "execute"
+    return "draw" if batched else "execute"
 
 
-def _choices(operands: Operands) -> Sequence[Source]:
-    """Return the first two sources of a selection; none if a guard may keep the former value of the result."""
+def _selection(operands: Operands, guard: Source | None) -> tuple[Source | None, Sequence[Source]]:
+    """Return the condition and the choices of `selp`; the guard of another instruction, or of a guarded `selp`."""
     meaning = meaning_of(operands.opcode)
-    if operands.instruction.guard is not None or meaning is None or isinstance(meaning, InstructionSemantics):
-        return ()
+    if guard is not None or operands.opcode[0] != "selp" or meaning is None:
+        return guard, ()
+    assert not isinstance(meaning, InstructionSemantics)  # noqa: S101 - selp has an operation
     operation = operands.located(lambda: operation_of(meaning, operands.form()))
     _, ins = parts(operands, operation)
-    return [source(operands, *pair) for pair in zip(ins[:2], operation.sources[:2], strict=True)]
+    one, other, condition = (source(operands, *pair) for pair in zip(ins, operation.sources, strict=True))
+    return condition, (one, other)
 
 
 def _numbering(operands: Operands, versions: Versions) -> Numbered:

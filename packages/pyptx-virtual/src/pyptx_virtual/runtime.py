@@ -1,23 +1,27 @@
-"""Runtime `virtual`: pyptx's kernels on the virtual GPU. pyptx-torch's operators pass them to it."""
+"""Runtime `virtual`: pyptx's kernels on the virtual GPU. pyptx-torch's operators pass them to it.
+
+Every process in which the package is installed imports this module, so it imports the simulator only for a launch.
+"""
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from pyptx_ir.plugins.rows import ALLOCATED, Runtime
-from pyptx_virtual.activation import active, is_active
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pyptx_ir.plugins.rows import Launchable
 
-PRIORITY: Final = -200  # below all others: pyptx-torch takes the calls, and asks for this runtime by its name
+PRIORITY: Final = -50  # below pyptx-torch, which takes the calls, and asks for this runtime by its name
 
 
 def claims(arguments: Sequence[object]) -> bool:
     """Return whether the virtual GPU is active, and all arguments are CUDA tensors, or CUDA devices."""
-    return is_active() and all(_on_cuda(each) for each in arguments)
+    activation = sys.modules.get("pyptx_virtual.activation")
+    return activation is not None and activation.is_active() and all(_on_cuda(each) for each in arguments)
 
 
 def _on_cuda(value: Any) -> bool:  # noqa: ANN401 - a value of any type
@@ -27,6 +31,7 @@ def _on_cuda(value: Any) -> bool:  # noqa: ANN401 - a value of any type
 def call(kernel: Launchable, arguments: Sequence[object], keywords: Mapping[str, object]) -> object:
     """Launch a kernel on the current stream, with the tensors of `out=` as its outputs; return these."""
     from pyptx_sim.runtime import prepared
+    from pyptx_virtual.activation import active
 
     device, out = active(), cast("Sequence[object]", keywords["out"])
     tensors, outputs = ([device.host_view(each) for each in given] for given in (arguments, out))
