@@ -93,7 +93,8 @@ def key_of(nodeid: str) -> str:
     """Return the hash of what a test depends on: packages, examples, corpus, tests in its folder, the environment."""
     top, name, *_ = nodeid.partition("::")[0].split("/")
     own = "tests" if top == "tests" else f"{top}/{name}/tests"
-    return hashed((*COMMON, own), with_door=name in {DOOR, f"pyptx-{DOOR}"})
+    without_door = name == "mutations" or (top == "packages" and name != f"pyptx-{DOOR}")
+    return hashed((*COMMON, own), with_door=not without_door)
 
 
 @cache
