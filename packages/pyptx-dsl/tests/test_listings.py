@@ -95,7 +95,7 @@ def test_a_size_with_two_values_is_an_error(words: list[str], file: str, capsys:
     named = [f"{file}{words[0]}", *words[1:]] if words[0].startswith(":") else [file, *words]
     assert main(["ptx", *named, "--B", "4"]) == 2
     assert "N is given twice: 8 and 16" in capsys.readouterr().err
-    assert main(["ptx", *(word.replace("16", "8") for word in named), "--B", "4"]) == 0
+    assert main(["ptx", *(word.replace("N=16", "N=8") for word in named), "--B", "4"]) == 0
 
 
 @pytest.mark.parametrize(

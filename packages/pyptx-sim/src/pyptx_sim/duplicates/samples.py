@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     Sampled = tuple[Number, list[Numbers]]
 
-__all__ = ["COUNT", "Samples", "Selection"]
+__all__ = ["COUNT", "SampledSelection", "Samples"]
 
 COUNT: Final = 24
 _SELECTED: Final = name_number("selected")
@@ -50,7 +50,7 @@ _MAGNITUDES: Final = {2: (0x3000, 0x17FF), 4: (0x37800000, 0x0FFFFFFF), 8: (0x3F
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class SampledSelection:
     """Sources of a selection: number, and bits in each register file. A guarded instruction has only a condition."""
 
     condition: Sampled
@@ -92,7 +92,7 @@ class Samples:
         self.execute(lambda wave, these: found.append(value_bits(read(wave, these))), lanes)
         return found
 
-    def selected(self, register: RegisterBinding, lanes: Lanes, number: Number, selection: Selection) -> Number:
+    def selected(self, register: RegisterBinding, lanes: Lanes, number: Number, selection: SampledSelection) -> Number:
         """Return the value number of a selected value, `number` being a hash of the condition and the choices.
 
         It is a hash of the value in all register files, and of its inputs, if the condition is true in some files and

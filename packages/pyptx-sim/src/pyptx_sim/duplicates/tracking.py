@@ -12,7 +12,7 @@ from pyptx_ir.syntax.operands import Negated, Register
 from pyptx_sim.duplicates import transfer
 from pyptx_sim.duplicates.loading import loader
 from pyptx_sim.duplicates.planes import DATA, FIXED, Number, Planes, chosen, fixed, where
-from pyptx_sim.duplicates.samples import Samples, Selection
+from pyptx_sim.duplicates.samples import SampledSelection, Samples
 from pyptx_sim.duplicates.sources import source
 from pyptx_sim.extension import InstructionSemantics, meaning_of
 from pyptx_sim.instructions.compiling.compute import parts
@@ -121,13 +121,13 @@ class _Numbered:
     condition: Source | None = None
     choices: Sequence[Source] = ()
 
-    def selection(self, wave: Wave, lanes: Lanes, samples: Samples) -> Selection | None:
+    def selection(self, wave: Wave, lanes: Lanes, samples: Samples) -> SampledSelection | None:
         """Return the sources of a selection before the instruction executes; None if it does not select."""
         if self.condition is None or self.sampling == "draw":
             return None
         given = (self.condition, *self.choices)
         found = [(each(wave, lanes).number, samples.bits(each.read, lanes)) for each in given]
-        return Selection(found[0], found[1:])
+        return SampledSelection(found[0], found[1:])
 
 
 def _numbered(action: Action, how: _Numbered) -> Action:
