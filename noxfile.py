@@ -235,8 +235,9 @@ def fuzz(session: nox.Session) -> None:
     processes = f"-j{os.cpu_count() or 1}"
     for programs in (("--count=10000",), ("--count=1000", "--undefined")):
         session.run("python", "-m", "tests.fuzz.threads", "0", *programs, processes, env=ONE_THREAD)
-    litmus = [f"packages/pyptx-sim/tests/litmus/test_{name}.py" for name in ("racy_twins", "counters")]
-    session.run("pytest", *PARALLEL, *litmus, env=ONE_THREAD | {"PYPTX_FUZZ": "2000"})
+    races = [f"packages/pyptx-sim/tests/litmus/test_{name}.py" for name in ("racy_twins", "counters")]
+    races.append("packages/pyptx-sim/tests/test_random_selections.py")
+    session.run("pytest", *PARALLEL, *races, env=ONE_THREAD | {"PYPTX_FUZZ": "2000"})
     session.run(
         *("pytest", *PARALLEL, "--hypothesis-profile=long", "-m", "hypothesis", "--ignore=tests/fuzz"), *session.posargs
     )

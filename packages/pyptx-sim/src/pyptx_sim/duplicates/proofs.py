@@ -227,7 +227,8 @@ def settle(launches: Sequence[Watched], rerun: Rerun) -> None:
         completed = rerun(lambda index, machine, checker: cases[index].number(machine, checker, sampled=True))
         for case, verdicts in zip(cases, known, strict=True):
             sampled = case.verdicts if completed else {}
-            better = {key: each for key, each in sampled.items() if each.copies < verdicts.get(key, each).copies}
+            proofs = {key: each for key, each in sampled.items() if each.copies <= Relation.ROUNDED}
+            better = {key: each for key, each in proofs.items() if each.copies < verdicts.get(key, each).copies}
             case.verdicts = verdicts | better
     _follow(cases, rerun)
     for case in cases:

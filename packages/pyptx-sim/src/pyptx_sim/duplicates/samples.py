@@ -2,19 +2,19 @@
 
 Lanes that reduce by comparisons and selections (`argmax`, a maximum that propagates NaN) compare in different orders.
 Their results are equal, but no rule about single instructions shows it. So each instruction of a slice is executed for
-`COUNT` more register files, in which the values loaded from memory are random numbers: fractions, small integers and
-0, 1, -1, 2 (so that inputs are equal to each other), and numbers of all magnitudes.
+`_COUNT` more register files, in which the values loaded from memory are random: fractions, small integers, a few
+floats (so that inputs are equal to each other) and numbers of all magnitudes, of one kind or mixed.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from pyptx_sim.duplicates.numbers import mix, name_number, reduced, value_bits
-from pyptx_sim.duplicates.planes import DATA, PREDICATES, Number, where
+from pyptx_sim.duplicates.planes import DATA, OPAQUE, PREDICATES, Number, where
 from pyptx_sim.instructions.compiling.registers import stored_dtype
 from pyptx_sim.machine.lanes import merged
 from pyptx_sim.types import B128
@@ -28,24 +28,21 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.lanes import Lanes
     from pyptx_sim.machine.scheduling.code import Action
     from pyptx_sim.machine.wave import Wave
-    from pyptx_sim.operation import Array
+    from pyptx_sim.operation import Array, Mask
     from pyptx_sim.program.scopes import RegisterBinding
 
     Sampled = tuple[Number, list[Numbers]]
 
-__all__ = ["COUNT", "SampledSelection", "Samples"]
+__all__ = ["SampledSelection", "Samples"]
 
-COUNT: Final = 24
+_COUNT: Final = 64
 _SELECTED: Final = name_number("selected")
 _FRACTIONS, _SMALL, _SPECIAL, _WIDE = range(4)
-# By size in bytes: bits of 0, 1, -1 and 2 as floats; for fractions and for all magnitudes, the lowest bits and the
+# By size in bytes: bits of some floats; for fractions and for all magnitudes, the lowest bits and the
 # number of random bits below the sign. A 32-bit register may hold two 16-bit floats, so both halves are fractions.
-_ONES: Final = {
-    2: (0, 0x3C00, 0xBC00, 0x4000),
-    4: (0, 0x3F800000, 0xBF800000, 0x40000000),
-    8: (0, 0x3FF0 << 48, 0xBFF0 << 48, 0x4000 << 48),
-}
-_FRACTION: Final = {2: (0x3C00, 0x3FF), 4: (0x3E003C00, 0x01FF03FF), 8: (0x3FE0 << 48, (1 << 53) - 1)}
+_FLOATS: Final = (0.0, 1.0, -1.0, 2.0, 3.0, -2.0, 0.5, 4.0)
+_FEW: Final = {size: np.array(_FLOATS, f"<f{size}").view(f"<u{size}").astype(np.uint64).tolist() for size in (2, 4, 8)}
+_FRACTION: Final = {2: (0x3C00, 0x3FF), 4: (0x3F003C00, 0x00FF03FF), 8: (0x3FE0 << 48, (1 << 53) - 1)}
 _MAGNITUDES: Final = {2: (0x3000, 0x17FF), 4: (0x37800000, 0x0FFFFFFF), 8: (0x3F00 << 48, (1 << 57) - 1)}
 
 
@@ -63,7 +60,7 @@ class Samples:
     def __init__(self, wave: Wave) -> None:
         """Start with the wave's registers."""
         self._wave = wave
-        self._files = [list(wave.registers) for _ in range(COUNT)]
+        self._files = [list(wave.registers) for _ in range(_COUNT)]
 
     def execute(self, action: Action, lanes: Lanes) -> None:
         """Execute an instruction that only computes, for each register file."""
@@ -78,13 +75,12 @@ class Samples:
         """Set a register to its real contents: a value that does not depend on memory."""
         value = self._wave.registers[register.slot]
         if value is not None:
-            self._write(register, lanes, [lanes.select(value)] * COUNT)
+            self._write(register, lanes, [lanes.select(value)] * _COUNT)
 
     def draw(self, register: RegisterBinding, lanes: Lanes, number: Number) -> None:
         """Set a register to random numbers, which are equal for equal value numbers."""
         dtype = stored_dtype(register.width)
-        drawn = [_drawn(mix(number.strict, np.uint64(index)), index % 4, dtype) for index in range(COUNT)]
-        self._write(register, lanes, drawn)
+        self._write(register, lanes, [_drawn(number.strict, index, dtype) for index in range(_COUNT)])
 
     def bits(self, read: Callable[[Wave, Lanes], Array], lanes: Lanes) -> list[Numbers]:
         """Return the bits of a source or register in each register file."""
@@ -96,21 +92,29 @@ class Samples:
         """Return the value number of a selected value, `number` being a hash of the condition and the choices.
 
         It is a hash of the value in all register files, and of its inputs, if the condition is true in some files and
-        false in others; a condition that is always the same is not tested, and `number` is kept. If the value is the
-        same choice in all files, and the condition has no input that this choice lacks, it is the choice's number: that
-        of `b - a` in `a == b ? 0 : b - a`.
+        false in others. A condition that is always the same is not tested: `number` is kept, as `OPAQUE`, for the files
+        do not show the value that other inputs give. If the value is the same choice in all files, and the condition
+        has no input that this choice lacks, it is the choice's number: that of `b - a` in `a == b ? 0 : b - a`.
         """
         inputs = number.leaves & ~PREDICATES  # lanes that compare in different orders have different ones
-        slot = register.slot
-        values = self.bits(lambda wave, these: these.select(_held(wave.registers[slot])), lanes)
+        values = self._held(register, lanes)
         strict = mix(_SELECTED, inputs, *values)
         found = Number(strict, reduced(strict), number.level, inputs)
-        condition, (first, *others) = selection.condition
-        found = where(np.logical_or.reduce([first != other for other in others]), found, number)
+        condition, bits = selection.condition
+        found = _if_tested(bits, found, number)
         for choice, bits in selection.choices:
             always = np.logical_and.reduce([one == other for one, other in zip(values, bits, strict=True)])
             found = where(always & (condition.leaves & ~choice.leaves == 0), choice, found)
         return where(number.level == DATA, found, number)
+
+    def compared(self, register: RegisterBinding, lanes: Lanes, number: Number, some: Mask) -> Number:
+        """Return the value number of a comparison's result: `OPAQUE` in `some` lanes if all register files agree."""
+        tested = _if_tested(self._held(register, lanes), number, number)
+        return where(some & (number.level == DATA), tested, number)
+
+    def _held(self, register: RegisterBinding, lanes: Lanes) -> list[Numbers]:
+        slot = register.slot
+        return self.bits(lambda wave, these: these.select(_contents(wave.registers[slot])), lanes)
 
     def _write(self, register: RegisterBinding, lanes: Lanes, values: list[Array]) -> None:
         height, slot = self._wave.height, register.slot
@@ -118,12 +122,27 @@ class Samples:
             file[slot] = merged(file[slot], value, lanes, height)
 
 
-def _held(register: Array | None) -> Array:
+def _if_tested(bits: list[Numbers], found: Number, number: Number) -> Number:
+    """Return `found` where a predicate is true in some files and false in others, else `number`, as `OPAQUE`."""
+    first, *others = bits
+    untested = replace(number, level=np.full_like(number.level, OPAQUE))
+    return where(np.logical_or.reduce([first != other for other in others]), found, untested)
+
+
+def _contents(register: Array | None) -> Array:
     return np.zeros((1, 1), np.uint64) if register is None else register
 
 
-def _drawn(hashes: Numbers, kind: int, dtype: np.dtype[Any]) -> Array:
-    """Return random register contents of a kind for 64-bit hashes."""
+def _drawn(numbers: Numbers, index: int, dtype: np.dtype[Any]) -> Array:
+    """Return random register contents for value numbers: all of one kind in every other file, else of all kinds."""
+    hashes, kind = mix(numbers, np.uint64(index)), index // 2 % 4
+    if index % 2 == 0 or dtype in (np.bool_, B128):
+        return _of_kind(hashes, kind, dtype)
+    kinds = [_of_kind(hashes, each, dtype) for each in range(4)]
+    return np.choose((mix(hashes) & np.uint64(3)).astype(np.int64), kinds)
+
+
+def _of_kind(hashes: Numbers, kind: int, dtype: np.dtype[Any]) -> Array:
     if dtype == np.bool_:
         return (hashes & np.uint64(1)).astype(np.bool_)
     if dtype == B128:
@@ -131,11 +150,11 @@ def _drawn(hashes: Numbers, kind: int, dtype: np.dtype[Any]) -> Array:
         both["lo"], both["hi"] = hashes, mix(hashes)
         return both
     size = dtype.itemsize
-    if kind == _SMALL or size not in _ONES:
+    if kind == _SMALL or size not in _FEW:
         return (hashes & np.uint64(3 if kind == _SMALL else 0xFF)).astype(dtype)
     if kind == _SPECIAL:
-        ones: NDArray[Any] = np.array(_ONES[size], np.uint64)
-        return ones[(hashes & np.uint64(3)).astype(np.int64)].astype(dtype)
+        few: NDArray[Any] = np.array(_FEW[size], np.uint64)
+        return few[(hashes & np.uint64(7)).astype(np.int64)].astype(dtype)
     lowest, random = (_FRACTION if kind == _FRACTIONS else _MAGNITUDES)[size]
     sign = (hashes >> np.uint64(63)) << np.uint64(8 * size - 1)
     return (sign | (np.uint64(lowest) + (hashes & np.uint64(random)))).astype(dtype)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.lanes import Lanes
     from pyptx_sim.machine.scheduling.code import Action, Block, Code, Group, Terminator
     from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.operation import Mask
     from pyptx_sim.program.program import Program
     from pyptx_sim.program.scopes import RegisterBinding
 
@@ -64,7 +65,9 @@ class Tracker:
         guard = None if operands.instruction.guard is None else _guard(operands)
         sampling = _sampling(operands) if self.sampled else None
         condition, choices = _selection(operands, guard)
-        return _numbered(action, _Numbered(numbering, results, guard, keeps, sampling, condition, choices))
+        return _numbered(
+            action, _Numbered(numbering, results, guard, keeps, sampling, _limits(operands), condition, choices)
+        )
 
     def end(self, branch: Branch | None, pc: int, terminator: Terminator) -> Terminator:
         """Return a function that ends a basic block, and records the branch condition or numbers the results."""
@@ -109,8 +112,9 @@ class _Numbered:
     """How the results of an instruction get value numbers: the function, the result registers and the guard.
 
     `keeps`: a `FIXED` result keeps its exact number, which is otherwise replaced by a hash of the value. `sampling`:
-    how the results get values in `Samples`, if there are any. `condition` and `choices`: the
-    sources of a selection; the guard is the condition of a guarded instruction.
+    how the results get values in `Samples`, if there are any. `limits`: of a comparison, the lanes in
+    which samples must have both results. `condition` and `choices`: the sources of a selection; the guard is the
+    condition of a guarded instruction.
     """
 
     numbering: Numbering
@@ -118,6 +122,7 @@ class _Numbered:
     guard: Source | None
     keeps: bool
     sampling: Sampling | None
+    limits: Callable[[Wave, Lanes], Mask] | None
     condition: Source | None = None
     choices: Sequence[Source] = ()
 
@@ -138,6 +143,7 @@ def _numbered(action: Action, how: _Numbered) -> Action:
         before = [None if each is None else planes.read(each.slot, lanes) for each in how.results]
         samples = None if how.sampling is None else wave.part(Samples)
         selection = how.selection(wave, lanes, samples) if samples is not None else None
+        limits = None if how.limits is None or samples is None else how.limits(wave, lanes)
         action(wave, lanes)
         if samples is not None and how.sampling != "draw":
             samples.execute(action, lanes)
@@ -149,8 +155,9 @@ def _numbered(action: Action, how: _Numbered) -> Action:
                 number = chosen(by.values.astype(np.bool_), by.number, number, old)
             if samples is not None and how.sampling == "draw":
                 _draw(samples, register, lanes, number)
-            elif samples is not None and selection is not None:
-                number = samples.selected(register, lanes, number, selection)
+            elif samples is not None:
+                number = number if limits is None else samples.compared(register, lanes, number, limits)
+                number = number if selection is None else samples.selected(register, lanes, number, selection)
             planes.write(register.slot, lanes, number)
 
     return step
@@ -255,6 +262,23 @@ def _sampling(operands: Operands) -> Sampling:
         return "execute"
     batched = operands.located(lambda: operation_of(meaning, operands.form())).batch is not None
     return "draw" if batched else "execute"
+
+
+def _limits(operands: Operands) -> Callable[[Wave, Lanes], Mask] | None:
+    """Return a function that finds the lanes in which `setp` compares with a value that does not depend on memory.
+
+    In these, samples must give both results. Exempt are equal values loaded from memory, which are rare in the samples,
+    and tests of NaN: the samples are numbers.
+    """
+    opcode = operands.opcode
+    if opcode[0] != "setp" or not {"nan", "num"}.isdisjoint(opcode):
+        return None
+    one, other = (source(operands, operands.named(name), operands.types(name)[0]) for name in ("a", "b"))
+
+    def limits(wave: Wave, lanes: Lanes) -> Mask:
+        return np.minimum(one(wave, lanes).number.level, other(wave, lanes).number.level) < DATA
+
+    return limits
 
 
 def _selection(operands: Operands, guard: Source | None) -> tuple[Source | None, Sequence[Source]]:
