@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tools.shares import FULL
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,6 +21,7 @@ END_TO_END = "tests/end_to_end/"
 
 # These tests record the forms that they ran, and one of them checks that all forms were run: they need one process.
 SEMANTICS = "/test_semantics_"
+MEASURED = 3  # cases of a test on which coverage is measured
 # Its tests take minutes each, are independent, and are distributed one by one.
 SURVIVORS = "tests/mutations/test_kernel_survivors.py"
 
@@ -65,17 +67,33 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.no_cover)
 
 
+def share_of(item: pytest.Item) -> int:
+    """Return N if a test runs every N-th of its cases by default: the argument of its marker `scaled`."""
+    marks = [mark.args[0] for mark in item.iter_markers("scaled") if mark.args]
+    return marks[0] if marks and not FULL else 1
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect cases as `--every` requires, among those selected by `-m` and `-k`, except SEMANTICS."""
+    """Deselect cases as `--every` and `scaled` require, among those selected by `-m` and `-k`, except SEMANTICS.
+
+    Coverage is measured on the first cases of each test only: the others run the same lines.
+    """
     every: Any = config.getoption("--every")
     numbers: Counter[str] = Counter()
     kept: list[pytest.Item] = []
     left_out: list[pytest.Item] = []
     for item in items:
         test = item.nodeid.partition("[")[0]
-        (left_out if numbers[test] % every and SEMANTICS not in test else kept).append(item)
+        number = numbers[test]
         numbers[test] += 1
+        if SEMANTICS not in test:
+            if number % every or number % share_of(item):
+                left_out.append(item)
+                continue
+            if number >= MEASURED:
+                item.add_marker(pytest.mark.no_cover)
+        kept.append(item)
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = kept

@@ -27,7 +27,7 @@ from .test_codegen import module_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.scaled
+pytestmark = pytest.mark.scaled(2)
 
 MOST, PLANNED = 2, 8  # modules of each compiler of the corpus, by default: to transpile, and to plan rewrites for
 NEAR = 6  # maximum statements between an mbarrier poll and the branch of the polling loop

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from pyptx_ir.syntax.operands import Operand
 
-pytestmark = pytest.mark.scaled
+pytestmark = pytest.mark.scaled(2)
 
 WRAPPERS = sorted({each.opcode for name in ptx.__all__ if isinstance(each := getattr(ptx, name), Wrapper)})
 # Minimum share of the compilers' instruction forms that become calls. The other forms order their modifiers differently

@@ -19,7 +19,7 @@ from pyptx_ir.plugins.manager import manager
 from .test_codegen import module_of
 from .test_transpiler_report import LEAST_RAISED, MOST, MOST_IN_LARGE, MOST_OF_ALL
 
-pytestmark = [pytest.mark.scaled, pytest.mark.no_cover, pytest.mark.hopper, pytest.mark.blackwell]
+pytestmark = [pytest.mark.scaled(2), pytest.mark.no_cover, pytest.mark.hopper, pytest.mark.blackwell]
 
 LINES = "lines in functions above 200"
 

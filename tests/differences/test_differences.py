@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from pyptx_ir.diff import Comparison
 
-pytestmark = pytest.mark.scaled
+pytestmark = pytest.mark.scaled(2)
 
 MOST = 1  # tested modules of each compiler of the corpus, by default
 LARGEST = full(400_000, default=40_000)  # size limit of a tested module, in bytes

@@ -13,7 +13,7 @@ import pytest
 
 from .bad_launches import GROUPS, BadLaunch
 
-pytestmark = pytest.mark.no_cover
+pytestmark = [pytest.mark.scaled(3), pytest.mark.no_cover]
 
 ROOT = Path(__file__).resolve().parents[2]
 CASES = [

@@ -27,7 +27,7 @@ from .compiled.problem import Fresh, Near, Problem, Row
 if TYPE_CHECKING:
     from pyptx_ir.syntax.nodes import Module
 
-pytestmark = pytest.mark.scaled
+pytestmark = pytest.mark.scaled(2)
 
 CORPUS = Path(__file__).resolve().parents[2] / "corpus"
 ROWS: tuple[Row, ...] = (

@@ -26,7 +26,7 @@ from .test_corpus_laws import bare
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.scaled
+pytestmark = pytest.mark.scaled(2)
 
 CORPUS = Path(__file__).resolve().parents[2] / "corpus"
 FOLDERS = sorted({path.parent.name for path in CORPUS.glob("*/*.ptx")})

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyptx_ir.isa.rows import InstructionRow
     from pyptx_sim import Finding
 
-pytestmark = pytest.mark.scaled
+pytestmark = pytest.mark.scaled(2)
 
 TARGETS = ("sm_80", "sm_90a", "sm_100a", "sm_103a", "sm_107a")
 REGISTER = re.compile(r"%([a-z]\w*?)_(\d+)\b")

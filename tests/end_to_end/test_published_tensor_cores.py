@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 pytest.importorskip("jax")
 
-pytestmark = [pytest.mark.scaled, pytest.mark.jax, pytest.mark.ptxas, pytest.mark.blackwell]
+pytestmark = [pytest.mark.scaled(2), pytest.mark.jax, pytest.mark.ptxas, pytest.mark.blackwell]
 
 FINE, EXPERIMENTAL = "gemm_highperf_blackwell", "gemm_experimental_blackwell"
 IN_ORDER: dict[str, Any] = {}

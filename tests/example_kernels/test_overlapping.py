@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
     Build = Callable[[], tuple[Any, list[Array], dict[str, Any], Callable[..., Any]]]
 
-pytestmark = [pytest.mark.scaled, pytest.mark.hopper]
+pytestmark = [pytest.mark.scaled(2), pytest.mark.hopper]
 
 SCHEDULES: tuple[Mapping[str, Any], ...] = ({}, {"seed": 1}, {"delay_async": True})
 

@@ -26,7 +26,7 @@ from .printer import printed
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.scaled
+pytestmark = pytest.mark.scaled(2)
 
 PER_PRODUCER = 3  # rebuilt modules of each compiler of the corpus, by default
 MOST = 5.0  # maximum percentage of statements of compiled modules that need explicit formatting

@@ -10,6 +10,8 @@ import pytest
 from pyptx_sim import Result, run
 from pyptx_sim.errors import StepLimitExceeded
 
+pytestmark = pytest.mark.scaled(3)
+
 SCHEDULES: list[dict[str, Any]] = [{}, {"delay_async": True}, *({"seed": seed} for seed in range(1, 7))]
 ASK = "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes"
 QUERY = "clusterlaunchcontrol.query_cancel"

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
+pytestmark = pytest.mark.scaled(3)
+
 # By shape of tcgen05.cp: source rows, bytes per source row, and the lanes to which each source row is copied.
 COPIES = {
     "128x256b": (128, 32, lambda row: [row]),

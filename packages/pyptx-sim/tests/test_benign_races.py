@@ -13,6 +13,8 @@ from pyptx_sim.command import run as command
 
 from .ptx_text import execute, module
 
+pytestmark = pytest.mark.scaled(2)
+
 # Runs of each kernel: kind of input data, and schedule.
 RUNS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("zeros", {}),

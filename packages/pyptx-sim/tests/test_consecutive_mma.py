@@ -15,7 +15,7 @@ from . import semantics_reference as ref
 from .ptx_text import BODY_LINE, execute
 from .test_semantics_mma import DENSE, WARPS, agree, defined, dense_fragments, inputs, matrices, spell
 
-pytestmark = pytest.mark.scaled
+pytestmark = pytest.mark.scaled(3)
 
 ROWS, COLUMNS = 2, 3
 TOGETHER = [case for case in DENSE if mma_fragment(case[1], "d", case[2][0]).products == 1]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyptx_sim.checks.race.tables import Reach
     from pyptx_sim.observer import AsyncAccess, Offsets
 
-pytestmark = pytest.mark.scaled
+pytestmark = pytest.mark.scaled(2)
 
 BYTES, THREADS, SEEDS = 4096, 64, full(100, default=40)
 SIZES = {1: "b8", 2: "b16", 4: "b32", 8: "b64", 16: "v4.b32"}

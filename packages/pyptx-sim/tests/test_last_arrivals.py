@@ -13,6 +13,8 @@ import pytest
 
 from .ptx_text import execute, rules_found
 
+pytestmark = pytest.mark.scaled(3)
+
 SCHEDULES: list[dict[str, Any]] = [{}, {"delay_async": True}, *({"seed": seed} for seed in range(1, 5))]
 ORDERS = {
     "acq_rel": ("", "atom.acq_rel.gpu.", ""),

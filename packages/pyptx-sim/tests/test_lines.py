@@ -8,6 +8,8 @@ import pytest
 from pyptx_sim import run
 from pyptx_sim.checks.race.lines import WholeLines
 
+pytestmark = pytest.mark.scaled(3)
+
 HEAD = """
 .version 8.3
 .target sm_80

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from pyptx_sim import Result
 
+pytestmark = pytest.mark.scaled(3)
+
 SCHEDULES = [(0, False), (0, True), *((seed, False) for seed in range(1, 5)), (5, True)]
 
 # Name of a warp collective -> its code, with inputs %r2 = 100 + tid and %p4 (true for odd threads) and result %r3;

@@ -20,7 +20,7 @@ from .test_async_copy import each_schedule
 if TYPE_CHECKING:
     from pyptx_sim import Finding
 
-pytestmark = [pytest.mark.scaled, pytest.mark.hopper]
+pytestmark = [pytest.mark.scaled(2), pytest.mark.hopper]
 
 BEFORE = ".shared .align 16 .b8 box[1024];\n.shared .align 8 .b64 bar;\n.shared .align 8 .b64 back;"
 SYNC = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;"

@@ -9,6 +9,8 @@ import pytest
 
 from .ptx_text import execute
 
+pytestmark = pytest.mark.scaled(3)
+
 SCHEDULES = [(seed, late) for seed in range(4) for late in (False, True)]
 PARAMETERS = ".param .u64 out, .param .u64 x"
 BEFORE = ".shared .align 128 .b8 s[1024];\n.shared .align 8 .b64 bar[2];"

@@ -16,7 +16,7 @@ from .shapes import BARRIERS, OBSERVED, lanes, long_shapes, messages, mixed_scop
 if TYPE_CHECKING:
     from .kernels import Memory
 
-pytestmark = pytest.mark.scaled
+pytestmark = pytest.mark.scaled(2)
 
 SEEDS = full(3, default=2)
 

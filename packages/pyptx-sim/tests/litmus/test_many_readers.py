@@ -7,6 +7,8 @@ import pytest
 
 from pyptx_sim import Finding, run
 
+pytestmark = pytest.mark.scaled(3)
+
 READERS = 7
 THREADS = 128
 # Each CTA reads all words, then adds 1 to the count, except CTA `silent`. The last CTA waits, then writes all words.
