@@ -178,7 +178,8 @@ def test_an_interrupt_ends_the_command_with_one_line(line: str, tmp_path: Path) 
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             writer = os.open(path, os.O_WRONLY) if path.is_fifo() else None  # waits until the command reads
-            time.sleep(2 if writer is None else 0)  # `sim` compiles, and runs a loop for minutes
+            # `sim` compiles, and runs a loop for minutes; a signal between `open` and `read` would not end the `read`.
+            time.sleep(2 if writer is None else 0.5)
             process.send_signal(signal.SIGINT)
             _, said = process.communicate(timeout=20)
         finally:

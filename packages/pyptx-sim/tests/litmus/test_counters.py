@@ -26,9 +26,9 @@ from pyptx_sim import run
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-COUNT = int(os.environ.get("PYPTX_FUZZ", "100")) // 5
+COUNT = int(os.environ.get("PYPTX_FUZZ", "35")) // 5
 STEP = 1 if "PYPTX_FUZZ" in os.environ else 2  # one of this many schedules is tested
-CHUNKS = 20  # number of test cases; case i tests the seeds i, i + 20, …
+CHUNKS = min(COUNT, 20)  # number of test cases; case i tests the seeds i, i + CHUNKS, …
 SCHEDULES: Final = ((0, False), (1, False), (2, True), (3, False))
 HEAD = """\
 .version 8.5
