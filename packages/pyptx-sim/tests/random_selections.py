@@ -45,7 +45,7 @@ _LOGIC: Final[dict[str, Callable[[Any, Any], Values]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A register, and its contents for each input in lane 0 and in lane 1."""
+    """A register or literal, and its contents for each input in lane 0 and in lane 1."""
 
     register: str
     lanes: tuple[Values, Values]
@@ -144,12 +144,14 @@ class _Writer:
         return found
 
     def constant(self) -> Value:
-        """Return a constant in a register."""
-        value = self.rng.choice(_CONSTANTS[:3] if self.kind == "f32" else _CONSTANTS)
+        """Return a constant: a literal, or a register that holds one."""
+        value = self.rng.choice(_CONSTANTS[:4] if self.kind == "f32" else _CONSTANTS)
         held = np.full(_POINTS, value, np.float32 if self.kind == "f32" else np.int32)
+        literal = f"0{'f' if self.kind == 'f32' else 'x'}{int(held[:1].view(np.uint32)[0]):08X}"
+        if self.rng.random() < 0.8:
+            return Value(literal, (held, held))
         found = Value(self.register(), (held, held))
-        bits = int(held[:1].view(np.uint32)[0])
-        self.lines.append(f"mov.{self.suffix} {found.register}, 0{'f' if self.kind == 'f32' else 'x'}{bits:08X};")
+        self.lines.append(f"mov.{self.suffix} {found.register}, {literal};")
         return found
 
     def any_value(self) -> Value:

@@ -92,25 +92,29 @@ class Samples:
         """Return the value number of a selected value, `number` being a hash of the condition and the choices.
 
         It is a hash of the value in all register files, and of its inputs, if the condition is true in some files and
-        false in others. A condition that is always the same is not tested: `number` is kept, as `OPAQUE`, for the files
-        do not show the value that other inputs give. If the value is the same choice in all files, and the condition
-        has no input that this choice lacks, it is the choice's number: that of `b - a` in `a == b ? 0 : b - a`.
+        false in others; a condition that is always the same is not tested, and `number` is kept. If the value is the
+        same choice in all files, and the condition has no input that this choice lacks, it is the choice's number: that
+        of `b - a` in `a == b ? 0 : b - a`.
         """
         inputs = number.leaves & ~PREDICATES  # lanes that compare in different orders have different ones
         values = self._held(register, lanes)
         strict = mix(_SELECTED, inputs, *values)
         found = Number(strict, reduced(strict), number.level, inputs)
         condition, bits = selection.condition
-        found = _if_tested(bits, found, number)
+        found = where(_varies(bits), found, number)
         for choice, bits in selection.choices:
             always = np.logical_and.reduce([one == other for one, other in zip(values, bits, strict=True)])
             found = where(always & (condition.leaves & ~choice.leaves == 0), choice, found)
         return where(number.level == DATA, found, number)
 
-    def compared(self, register: RegisterBinding, lanes: Lanes, number: Number, some: Mask) -> Number:
-        """Return the value number of a comparison's result: `OPAQUE` in `some` lanes if all register files agree."""
-        tested = _if_tested(self._held(register, lanes), number, number)
-        return where(some & (number.level == DATA), tested, number)
+    def compared(self, register: RegisterBinding, lanes: Lanes, number: Number) -> Number:
+        """Return the value number of a comparison's result: `OPAQUE` if it is the same in all register files.
+
+        So are the numbers of all values that depend on it: the files do not show what they are for other inputs.
+        """
+        unknown = replace(number, level=np.full_like(number.level, OPAQUE))
+        tested = _varies(self._held(register, lanes)) | (number.level != DATA)
+        return where(tested, number, unknown)
 
     def _held(self, register: RegisterBinding, lanes: Lanes) -> list[Numbers]:
         slot = register.slot
@@ -122,11 +126,10 @@ class Samples:
             file[slot] = merged(file[slot], value, lanes, height)
 
 
-def _if_tested(bits: list[Numbers], found: Number, number: Number) -> Number:
-    """Return `found` where a predicate is true in some files and false in others, else `number`, as `OPAQUE`."""
+def _varies(bits: list[Numbers]) -> Mask:
     first, *others = bits
-    untested = replace(number, level=np.full_like(number.level, OPAQUE))
-    return where(np.logical_or.reduce([first != other for other in others]), found, untested)
+    varies: Mask = np.logical_or.reduce([first != other for other in others])
+    return varies
 
 
 def _contents(register: Array | None) -> Array:

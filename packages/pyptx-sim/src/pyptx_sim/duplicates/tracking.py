@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
 
-from pyptx_ir.syntax.operands import Negated, Register
+from pyptx_ir.syntax.operands import Immediate, Negated, Register
 from pyptx_sim.duplicates import transfer
 from pyptx_sim.duplicates.loading import loader
 from pyptx_sim.duplicates.planes import DATA, FIXED, Number, Planes, chosen, fixed, where
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.lanes import Lanes
     from pyptx_sim.machine.scheduling.code import Action, Block, Code, Group, Terminator
     from pyptx_sim.machine.wave import Wave
-    from pyptx_sim.operation import Mask
     from pyptx_sim.program.program import Program
     from pyptx_sim.program.scopes import RegisterBinding
 
@@ -41,6 +40,8 @@ if TYPE_CHECKING:
     """How results get values in `Samples`: at random, or as computed."""
 
 __all__ = ["tracked"]
+
+_INFINITE: Final = frozenset({"0f7f800000", "0fff800000", "0d7ff0000000000000", "0dfff0000000000000"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +113,8 @@ class _Numbered:
     """How the results of an instruction get value numbers: the function, the result registers and the guard.
 
     `keeps`: a `FIXED` result keeps its exact number, which is otherwise replaced by a hash of the value. `sampling`:
-    how the results get values in `Samples`, if there are any. `limits`: of a comparison, the lanes in
-    which samples must have both results. `condition` and `choices`: the sources of a selection; the guard is the
-    condition of a guarded instruction.
+    how the results get values in `Samples`, if there are any. `limits`: the instruction compares with a constant.
+    `condition` and `choices`: the sources of a selection; the guard is the condition of a guarded instruction.
     """
 
     numbering: Numbering
@@ -122,7 +122,7 @@ class _Numbered:
     guard: Source | None
     keeps: bool
     sampling: Sampling | None
-    limits: Callable[[Wave, Lanes], Mask] | None
+    limits: bool
     condition: Source | None = None
     choices: Sequence[Source] = ()
 
@@ -143,7 +143,6 @@ def _numbered(action: Action, how: _Numbered) -> Action:
         before = [None if each is None else planes.read(each.slot, lanes) for each in how.results]
         samples = None if how.sampling is None else wave.part(Samples)
         selection = how.selection(wave, lanes, samples) if samples is not None else None
-        limits = None if how.limits is None or samples is None else how.limits(wave, lanes)
         action(wave, lanes)
         if samples is not None and how.sampling != "draw":
             samples.execute(action, lanes)
@@ -156,7 +155,7 @@ def _numbered(action: Action, how: _Numbered) -> Action:
             if samples is not None and how.sampling == "draw":
                 _draw(samples, register, lanes, number)
             elif samples is not None:
-                number = number if limits is None else samples.compared(register, lanes, number, limits)
+                number = samples.compared(register, lanes, number) if how.limits else number
                 number = number if selection is None else samples.selected(register, lanes, number, selection)
             planes.write(register.slot, lanes, number)
 
@@ -264,21 +263,12 @@ def _sampling(operands: Operands) -> Sampling:
     return "draw" if batched else "execute"
 
 
-def _limits(operands: Operands) -> Callable[[Wave, Lanes], Mask] | None:
-    """Return a function that finds the lanes in which `setp` compares with a value that does not depend on memory.
-
-    In these, samples must give both results. Exempt are equal values loaded from memory, which are rare in the samples,
-    and tests of NaN: the samples are numbers.
-    """
-    opcode = operands.opcode
-    if opcode[0] != "setp" or not {"nan", "num"}.isdisjoint(opcode):
-        return None
-    one, other = (source(operands, operands.named(name), operands.types(name)[0]) for name in ("a", "b"))
-
-    def limits(wave: Wave, lanes: Lanes) -> Mask:
-        return np.minimum(one(wave, lanes).number.level, other(wave, lanes).number.level) < DATA
-
-    return limits
+def _limits(operands: Operands) -> bool:
+    """Return whether an instruction compares with a constant other than NaN and infinities: samples are finite."""
+    if operands.opcode[0] != "setp":
+        return False
+    found = [each for each in map(operands.named, ("a", "b")) if isinstance(each, Immediate)]
+    return any(each.text.lower() not in _INFINITE for each in found)
 
 
 def _selection(operands: Operands, guard: Source | None) -> tuple[Source | None, Sequence[Source]]:
