@@ -309,8 +309,9 @@ def test_what_takes_a_share_runs_whole_in_a_session() -> None:
         if path.parent == helper.parent and re.search(rf"^from \..*\b{helper.stem}\b", text, re.MULTILINE)
     }
     marked = {path for path, text in files.items() if re.search(r"^pytestmark = .*\bscaled\b", text, re.MULTILINE)}
+    every_nth = {path for path in marked if re.search(r"\bscaled\(\d\)", files[path])}
     assert asking > helpers
-    assert asking - helpers | through == marked
+    assert asking - helpers | through | every_nth == marked
 
 
 def test_the_dsl_and_the_simulator_know_no_architecture_by_name() -> None:
