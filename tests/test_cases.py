@@ -1,4 +1,4 @@
-"""`pytest --every=N` deselects cases of tests with many cases, but never all cases of a test."""
+"""`pytest --every=N` and the marker `scaled(N)` deselect cases of tests with many cases, but never all of a test."""
 
 from __future__ import annotations
 
@@ -40,11 +40,13 @@ def run(tmp_path):
     for name in ("conftest.py", "pyproject.toml"):
         shutil.copy(ROOT / name, above)
     shutil.copy(ROOT / "conftest.py", folder)
+    (folder / "tools").mkdir()
+    shutil.copy(ROOT / "tools" / "shares.py", folder / "tools")
     # The folder of an ini file is pytest's root directory.
     (folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
 
-    def run(file: str, *options: str) -> list[str]:
-        (folder / "some" / file).write_text(TESTS, encoding="utf-8")
+    def run(file: str, *options: str, marked: str = "") -> list[str]:
+        (folder / "some" / file).write_text(TESTS + marked, encoding="utf-8")
         command = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "-p", "no:xdist", *options]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
         return done.stdout.splitlines()
@@ -77,3 +79,11 @@ def test_all_run_unless_asked_otherwise(run, options):
 
 def test_files_of_which_one_asks_whether_all_have_run_keep_their_cases(run):
     assert passed(run("test_semantics_of_some.py", "--every=3")) == EVERYTHING
+
+
+@pytest.mark.parametrize(("value", "cases"), [("", 3), ("all", 7)])
+def test_marked_files_run_every_nth_case_unless_all_are_asked_for(run, monkeypatch, value, cases):
+    monkeypatch.setenv("PYPTX_KERNELS", value)
+    lines = run("test_some.py", marked="pytestmark = pytest.mark.scaled(3)\n")
+    assert sum(name.startswith("test_many") for name in passed(lines)) == cases
+    assert "test_one" in passed(lines)
