@@ -9,12 +9,18 @@ import pytest
 
 from pyptx_arch_blackwell.datapath import accumulator
 from pyptx_arch_blackwell.fragments import accumulator_fragment
-from pyptx_arch_blackwell.layouts.moves import SHAPES, column, lane
+from pyptx_arch_blackwell.layouts.moves import SHAPES, column, lane, register_fragment
 from pyptx_dsl import ptx, reg
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.kernels.decorator import kernel
 from pyptx_dsl.types import u32
+from pyptx_ir.fragments.instructions import fragments_in
 from pyptx_ir.fragments.lookup import fragment_of
+from pyptx_ir.syntax import parse
+from pyptx_ir.syntax.nodes import Instruction
+from pyptx_ir.syntax.walk import walk
+
+HEAD = ".version 8.8\n.target sm_100a\n.address_size 64\n.visible .entry k()\n{\n.reg .b32 %r<10>;\n"
 
 # For each of the manual's layouts: M, the MMA options, and the load shapes that can read it.
 ALL, HALVES = ("32x32b", "16x64b", "16x128b", "16x256b"), ("16x64b",)
@@ -69,6 +75,21 @@ def test_packed_registers_have_two_columns(m: int, words: dict[str, Any], load: 
         )
         element = 2 * register + half
         assert (found.row(thread, element), found.column(thread, element)) == held[cell]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_loads_and_stores_have_the_layout_of_the_cells_they_access(shape: str, *, packed: bool) -> None:
+    offset = ", 4" if shape == "16x32bx2" else ""
+    held = ", ".join(f"%r{index}" for index in range(4))
+    for name, operands in (("ld", f"{{{held}}}, [%r9]{offset}"), ("st", f"[%r9]{offset}, {{{held}}}")):
+        repeats = 4 // SHAPES[shape].count
+        words = f".{'' if name == 'ld' else 'un'}pack::16b" if packed else ""
+        text = f"tcgen05.{name}.sync.aligned.{shape}.x{repeats}{words}.b32 {operands};"
+        (node,) = (each for each in walk(parse(f"{HEAD}{text}\n}}")) if isinstance(each, Instruction))
+        (found,) = fragments_in(node).values()
+        assert found == register_fragment(shape, repeats, packed=packed)
+        assert found.registers == 4
 
 
 def test_a_load_of_lanes_that_hold_nothing_is_refused() -> None:

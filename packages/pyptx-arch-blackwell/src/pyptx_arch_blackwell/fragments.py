@@ -11,7 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from pyptx_arch_blackwell.datapath import LANES, PARTITION, accumulator
-from pyptx_arch_blackwell.layouts.moves import SHAPES
+from pyptx_arch_blackwell.layouts.moves import SHAPES, register_fragment
 from pyptx_ir.fragments.layout import Fragment, Stride
 from pyptx_ir.plugins.rows import Fragments
 
@@ -107,4 +107,20 @@ def _by_name(shape: str, operand: str, _element: str, _order: str) -> Fragment:
     return accumulator_fragment(int(extents[0]), int(extents[1]))
 
 
-FRAGMENTS = (Fragments("tcgen05", _by_name),)
+def _of_cells(shape: str, operand: str, element: str, _order: str) -> Fragment:
+    """Return the layout over lanes and columns of tensor memory for a shape such as 16x256b.x4.
+
+    `element` is `32b`, or `16b` for `.pack::16b` and `.unpack::16b`.
+    """
+    name, _, repeats = shape.partition(".x")
+    if operand != "r" or element not in {"16b", "32b"} or not repeats.isdecimal():
+        known = "operand r of 32b or 16b in a shape such as 16x256b.x4"
+        raise ValueError(f"tcgen05.ld and tcgen05.st have {known}, got {operand!r} of {element} in {shape}")
+    return register_fragment(name, int(repeats), packed=element == "16b")
+
+
+FRAGMENTS = (
+    Fragments("tcgen05", _by_name),
+    Fragments("tcgen05.ld", _of_cells),
+    Fragments("tcgen05.st", _of_cells),
+)

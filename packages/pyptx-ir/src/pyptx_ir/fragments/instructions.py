@@ -17,23 +17,35 @@ if TYPE_CHECKING:
 
 _MOVES: Final = ("ldmatrix", "stmatrix")
 _MATRICES: Final = ("mma", "wmma", "wgmma")
+_TENSOR_MEMORY: Final = "tcgen05"
 _KIND: Final = "fragment("
 
 
 def fragments_in(instruction: Instruction) -> dict[str, Fragment]:
     """Return the layouts of an instruction's matrix operands in registers, by operand name.
 
-    The result is empty for an instruction without such operands, for an invalid opcode, for a move whose layout no
-    plugin defines, and for `tcgen05.ld`, whose layout depends on the MMA that wrote the tensor memory. An `ldmatrix` or
-    `stmatrix` of several matrices has this layout for each of them.
+    The result is empty for an instruction without such operands, for an invalid opcode, and for a move whose layout no
+    plugin defines. An `ldmatrix` or `stmatrix` of several matrices has this layout for each of them. That of
+    `tcgen05.ld` and `tcgen05.st` has the lanes of tensor memory as rows: which element of a matrix a cell holds depends
+    on the MMA that wrote it.
     """
     name = instruction.opcode[0]
-    if name not in (*_MOVES, *_MATRICES):
+    if name not in (*_MOVES, *_MATRICES, _TENSOR_MEMORY):
         return {}
     form = nearest(instruction)
     if form is None:
         return {}
+    if name == _TENSOR_MEMORY:
+        return dict(_of_cells(form))
     return dict(_moved(form) if name in _MOVES else _multiplied(form))
+
+
+def _of_cells(form: Bound) -> Iterator[tuple[str, Fragment]]:
+    """Yield the layout of the registers of `tcgen05.ld` or `tcgen05.st` over lanes and columns of tensor memory."""
+    name, words = ".".join(form.instruction.opcode[:2]), form.words
+    if "r" in form.operands and form.word("num"):
+        packed = "16b" if any(word.endswith("pack::16b") for word in words) else "32b"
+        yield "r", fragment_of(name, f"{form.word('shape')}.{form.word('num')}", "r", packed)
 
 
 def _moved(form: Bound) -> Iterator[tuple[str, Fragment]]:
