@@ -152,7 +152,7 @@ def hatch(session: nox.Session) -> None:
 def alone(session: nox.Session, package: str) -> None:
     """Install one package from its wheel with its declared requirements only, and run its tests outside the checkout.
 
-    By default every fourth case of each test: `tests` runs them all.
+    By default every eighth case of each test: `tests` has the others.
     """
     if package in FRAMEWORKS:
         install_frameworks(session, FRAMEWORKS[package])
@@ -166,7 +166,7 @@ def alone(session: nox.Session, package: str) -> None:
     foreign = sorted({*FRAMEWORKS.values()} - {FRAMEWORKS.get(package)})
     absent = " and ".join(f"not {name}" for name in ("hopper", "blackwell", "gpu", *foreign))
     selection = ("-m", absent, str(away / "tests"))
-    session.run("pytest", *options, "--hypothesis-profile=ci", *(session.posargs or ("--every=4",)), *selection)
+    session.run("pytest", *options, "--hypothesis-profile=ci", *(session.posargs or ("--every=8",)), *selection)
 
 
 @nox.session(reuse_venv=False)
