@@ -48,6 +48,8 @@ def extent_of(value: int | Sequence[int], what: str, least: int = 1) -> Extent:
 
 
 def _is_count(value: object, least: int = 1) -> bool:
+    if type(value) is int:  # a check of a protocol takes 15 µs
+        return value >= least
     return isinstance(value, SupportsIndex) and operator.index(value) >= least and not isinstance(value, bool)
 
 

@@ -13,8 +13,9 @@ from pyptx_sim.mapping import private
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# From this size in bytes on, NumPy uses pages of 2 MiB, which Linux zeros as a whole at the first access to a byte.
-_LARGE: Final = 1 << 22
+# From this size in bytes on, a mapping costs less than zeroing memory that the C library has kept (`heap.py`); from
+# 4 MiB on, NumPy uses pages of 2 MiB, which Linux zeros as a whole at the first access to a byte.
+_LARGE: Final = 1 << 20
 
 
 def zeros(shape: int | tuple[int, ...], dtype: type[np.generic]) -> NDArray[Any]:
