@@ -297,7 +297,8 @@ CUresult run_set(uint64_t to, uint32_t value, int width, size_t pitch, size_t co
   for (size_t row = 0; row < rows; ++row) {
     uint64_t at = to + row * pitch;
     if (!allocated(at, columns * (size_t)width)) return ILLEGAL_ADDRESS;
-    for (size_t i = 0; i < columns; ++i) memcpy((void *)(at + i * (size_t)width), &value, (size_t)width);
+    if (width == 1) memset((void *)at, (int)value, columns);
+    else for (size_t i = 0; i < columns; ++i) memcpy((void *)(at + i * (size_t)width), &value, (size_t)width);
   }
   return SUCCESS;
 }
