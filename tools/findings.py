@@ -27,7 +27,7 @@ import pytest
 import zstandard
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Generator, Iterator, Mapping, Sequence
 
     Runs: TypeAlias = list[Counter[str]]
     """Findings and errors of each simulation of a test, in order."""
@@ -46,7 +46,7 @@ class Recorder:
         self._statistics: object = None
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         """Record simulations of `item` under its name."""
         self._runs = []
         result = yield
