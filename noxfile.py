@@ -152,7 +152,7 @@ def hatch(session: nox.Session) -> None:
 def alone(session: nox.Session, package: str) -> None:
     """Install one package from its wheel with its declared requirements only, and run its tests outside the checkout.
 
-    By default every eighth case of each test: `tests` has the others.
+    By default every eighth case of each test; `-- --every=1` runs the others, too.
     """
     if package in FRAMEWORKS:
         install_frameworks(session, FRAMEWORKS[package])

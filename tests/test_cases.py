@@ -81,9 +81,25 @@ def test_files_of_which_one_asks_whether_all_have_run_keep_their_cases(run):
     assert passed(run("test_semantics_of_some.py", "--every=3")) == EVERYTHING
 
 
-@pytest.mark.parametrize(("value", "cases"), [("", 3), ("all", 7)])
-def test_marked_files_run_every_nth_case_unless_all_are_asked_for(run, monkeypatch, value, cases):
-    monkeypatch.setenv("PYPTX_KERNELS", value)
-    lines = run("test_some.py", marked="pytestmark = pytest.mark.scaled(3)\n")
-    assert sum(name.startswith("test_many") for name in passed(lines)) == cases
-    assert "test_one" in passed(lines)
+PRODUCT = """
+pytestmark = pytest.mark.scaled(3)
+
+@pytest.mark.parametrize("one", ["x", "y", "z"])
+@pytest.mark.parametrize("other", range(30))
+def test_product(one, other):
+    pass
+"""
+
+
+def test_marked_files_run_a_share_with_each_value_of_each_parameter(run, monkeypatch):
+    monkeypatch.setenv("PYPTX_KERNELS", "")
+    names = passed(run("test_some.py", marked=PRODUCT))
+    product = [name for name in names if name.startswith("test_product")]
+    assert 20 < len(product) < 40
+    assert {name[-2] for name in product} == {*"xyz"}
+    assert {"test_one", "test_many[0]", "TestOthers::test_many[a]"} <= {*names}
+
+
+def test_marked_files_run_whole_if_all_are_asked_for(run, monkeypatch):
+    monkeypatch.setenv("PYPTX_KERNELS", "all")
+    assert len(passed(run("test_some.py", marked=PRODUCT))) == len(EVERYTHING) + 90

@@ -1,6 +1,6 @@
 """Random kernels in which two CTAs compute one word each with exchanged inputs, and an independent reference for them.
 
-Lane 0 has the inputs a, b and c, lane 1 has b, a and c. Both execute the same instructions (arithmetic, comparisons,
+CTA 0 has the inputs a, b and c, CTA 1 has b, a and c. Both execute the same instructions (arithmetic, comparisons,
 `selp`, guarded moves, branches around moves) and store their results at one address. The race is benign if the results
 are equal for all inputs; the reference computes them with NumPy for some thousand inputs and knows when they are not.
 """
@@ -45,19 +45,19 @@ _LOGIC: Final[dict[str, Callable[[Any, Any], Values]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A register or literal, and its contents for each input in lane 0 and in lane 1."""
+    """A register or literal, and its contents for each input in CTA 0 and in CTA 1."""
 
     register: str
-    lanes: tuple[Values, Values]
+    ctas: tuple[Values, Values]
 
     def differs(self, some: Values) -> bool:
-        """Return whether the contents of the two lanes differ for one of `some` inputs: as numbers, for floats."""
-        return bool((some & (self.lanes[0] != self.lanes[1])).any())
+        """Return whether the contents in the two CTAs differ for one of `some` inputs: as numbers, for floats."""
+        return bool((some & (self.ctas[0] != self.ctas[1])).any())
 
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """The PTX of a kernel body, and the values that it stores at consecutive words; one line of `text` per store."""
+    """The PTX of a kernel body, and for each of its stores whether the CTAs store different values for an input."""
 
     text: str
     differs: list[bool]
@@ -80,7 +80,7 @@ def _inputs(kind: str, rng: np.random.Generator) -> tuple[Values, Values, Values
 
 @dataclass(slots=True)
 class _Writer:
-    """Writes instructions and computes their results; `pairs` are values that the lanes have exchanged."""
+    """Writes instructions and computes their results; `pairs` are values that the CTAs have exchanged."""
 
     rng: random.Random
     kind: str
@@ -107,23 +107,23 @@ class _Writer:
         logical = name in _LOGIC
         function = (_INTEGERS | _FLOATS | _LOGIC)[name]
         with np.errstate(over="ignore"):
-            lanes = [function(*pair) for pair in zip(one.lanes, other.lanes, strict=True)]
-        found = Value(self.name("c") if logical else self.register(), (lanes[0], lanes[1]))
+            ctas = [function(*pair) for pair in zip(one.ctas, other.ctas, strict=True)]
+        found = Value(self.name("c") if logical else self.register(), (ctas[0], ctas[1]))
         self.lines.append(f"{name} {found.register}, {one.register}, {other.register};")
         return found
 
     def compare(self, name: str, one: Value, other: Value, kind: str) -> Value:
         """Write a comparison."""
         view = {"u32": np.uint32, "s32": np.int32, "f32": np.float32}[kind]
-        lanes = [_COMPARISONS[name](a.view(view), b.view(view)) for a, b in zip(one.lanes, other.lanes, strict=True)]
-        found = Value(self.name("c"), (lanes[0], lanes[1]))
+        ctas = [_COMPARISONS[name](a.view(view), b.view(view)) for a, b in zip(one.ctas, other.ctas, strict=True)]
+        found = Value(self.name("c"), (ctas[0], ctas[1]))
         self.lines.append(f"setp.{name}.{kind} {found.register}, {one.register}, {other.register};")
         return found
 
     def choose(self, by: Value, one: Value, other: Value, form: str) -> Value:
         """Write `by ? one : other` as `selp`, a guarded move or a branch."""
-        lanes = [np.where(*each) for each in zip(by.lanes, one.lanes, other.lanes, strict=True)]
-        found = Value(self.register(), (lanes[0], lanes[1]))
+        ctas = [np.where(*each) for each in zip(by.ctas, one.ctas, other.ctas, strict=True)]
+        found = Value(self.register(), (ctas[0], ctas[1]))
         name, kind = found.register, self.suffix
         if form == "selp":
             self.lines.append(f"selp.{kind} {name}, {one.register}, {other.register}, {by.register};")
@@ -134,7 +134,7 @@ class _Writer:
             ]
         else:
             label = f"L{self.count}"
-            self.same_path &= np.logical_and(*(each == each[0] for each in by.lanes))
+            self.same_path &= np.logical_and(*(each == each[0] for each in by.ctas))
             self.lines += [
                 f"mov.{kind} {name}, {one.register};",
                 f"@{by.register} bra {label};",

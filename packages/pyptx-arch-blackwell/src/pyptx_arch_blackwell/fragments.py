@@ -2,7 +2,8 @@
 
 The MMA determines the lane and column of each element of D (`datapath`), tcgen05.ld the register of each lane and
 column (`layouts.moves`). Both maps are linear in the bits of their indices, and so is their composition. A thread's
-number is its index in the warpgroup, 0 to 127. Manual: "Data Path Layout Organization", "Matrix fragments for shape …".
+number is its index in the warpgroup, 0 to 127. `tcgen05.ld` and `tcgen05.st` have fragments of their own, of tensor
+memory's lanes and columns: those need no MMA. Manual: "Data Path Layout Organization", "Matrix fragments for shape …".
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ def register_fragment(shape: str, repeats: int, *, packed: bool = False) -> Frag
     if packed:
         threads, elements = _spread(threads), (Stride(0, 1), *_spread(elements))
         wide *= 2
-    title = f"tcgen05.ld {shape}.x{repeats}{' of halves' if packed else ''}"
+    title = f"tcgen05.ld, tcgen05.st {shape}.x{repeats}{' of halves' if packed else ''}"
     bits = _HALF if packed else _CELL
     return Fragment(title, one.lanes, wide, bits, threads, elements, _CELL, one.accesses)
 
