@@ -315,12 +315,21 @@ setp.eq.u32 %p1, %r0, 0; @%p1 st.shared.u32 [flag], 0; bar.warp.sync -1;
 HEAR: ld.acquire.cta.shared.u32 %r5, [flag]; setp.eq.u32 %p2, %r5, 0; @%p2 bra HEAR;
 TOLD:
 """
-HALVES = f"ld.global.f32 %f1, {OF_THREAD};\nmul.f32 %f3, %f1, %f1;\nFAULT\nfma.rn.f32 %f1, %f1, %f1, %f2;\n"
+LOADED, SUMMED = f"ld.global.f32 %f1, {OF_THREAD};\n", "mul.f32 %f3, %f1, %f1;\nFAULT\nfma.rn.f32 %f1, %f1, %f1, %f2;\n"
+HALVES = LOADED + SUMMED
+# Each lane stores a word to row lane / 4, and loads it again as a part of that row.
+THROUGH_ROWS = """
+mov.u32 %r3, t; mad.lo.u32 %r4, %r0, 4, %r3; st.shared.f32 [%r4], %f1; bar.warp.sync -1;
+and.b32 %r4, %r0, 7; mad.lo.u32 %r4, %r4, 16, %r3;
+ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r5}, [%r4]; mov.b32 %f1, %r5;
+"""
 WHOLE, PACKED = "mov.b32 %r2, %f1;", "cvt.rn.f16x2.f32 %r2, %f1, %f1;"
 MATRICES = {
     "one register": (HALVES + WHOLE + ROWS, 16),
     "two halves": (HALVES + PACKED + ROWS, 16),
     "columns": (HALVES + WHOLE + COLUMNS, 2),
+    "loaded rows": (LOADED + THROUGH_ROWS + SUMMED + WHOLE + ROWS, 16),
+    "loaded columns": (LOADED + THROUGH_ROWS.replace("x1.", "x1.trans.") + SUMMED + WHOLE + ROWS, 16),
     "lanes apart": (HALVES + WHOLE + ONE_LANE_TELLS_THE_OTHERS + ROWS, 16),
     "lanes apart, and columns": (HALVES + WHOLE + ONE_LANE_TELLS_THE_OTHERS + COLUMNS, 2),
 }
@@ -330,7 +339,7 @@ def copies_of_rows(name: str, other: int) -> Twins:
     """Return a case: each lane stores its square plus another lane's; if racy, plus the square of lane ^ `other`."""
     body, right = MATRICES[name]
     add = "shfl.sync.bfly.b32 %f2, %f3, {}, 31, -1;"
-    before = ".shared .align 16 .b8 s[64];\n.shared .align 4 .b32 flag;"
+    before = ".shared .align 16 .b8 s[64];\n.shared .align 16 .b8 t[128];\n.shared .align 4 .b32 flag;"
     return Twins(body, add.format(right), add.format(other), block=32, before=before)
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.observer import AccessKind, AsyncOperations, Offsets, Space
 
-__all__ = ["Versions", "loader"]
+__all__ = ["Versions", "base_of", "loader", "moved_from", "numbers_at"]
 
 _WORD: Final = 4
 _LOADED, _PARAMETER = name_number("loaded"), name_number("parameter")
@@ -104,22 +104,22 @@ def loader(operands: Operands, versions: Versions) -> Callable[[Wave, Lanes], li
         return lambda wave, lanes: [given(wave, lanes).number]
     size = dtype_of(types[0]).itemsize
     find = target(operands, operand, operands.space)
-    base = _base(operands, operand)
+    base = base_of(operands, operand)
 
     def number(wave: Wave, lanes: Lanes) -> list[Number]:
         found = [wave.part(Planes).fresh(lanes).spread(lanes.height)] * len(types)
         for memory, part, addresses in find(wave, lanes):
-            loaded = _loaded(memory, part, addresses, size, len(types), versions)
+            loaded = numbers_at(memory, part, addresses, size, len(types), versions)
             if loaded is not None:
                 known = None if base is None else base(wave, part).number
                 here = part.full_mask
-                found = [where(here, _from(each, known), old) for old, each in zip(found, loaded, strict=True)]
+                found = [where(here, moved_from(each, known), old) for old, each in zip(found, loaded, strict=True)]
         return found
 
     return number
 
 
-def _base(operands: Operands, operand: Operand) -> Source | None:
+def base_of(operands: Operands, operand: Operand) -> Source | None:
     """Return the base register of an address; None if the base is a variable or an immediate."""
     if not isinstance(operand, Address):
         return None
@@ -127,7 +127,7 @@ def _base(operands: Operands, operand: Operand) -> Source | None:
     return None if register is None else source(operands, operand.base, f"b{8 * register.width}")
 
 
-def _loaded(
+def numbers_at(
     memory: SpaceMemory, lanes: Lanes, addresses: Offsets, size: int, count: int, versions: Versions
 ) -> list[Number] | None:
     """Return the value numbers of the `count` elements loaded from `addresses`; None for memory private to a thread."""
@@ -145,7 +145,7 @@ def _loaded(
     return [Number(each, reduced(each), np.full((1, 1), level), leaf_bits(each)) for each in strict]
 
 
-def _from(number: Number, base: Number | None) -> Number:
+def moved_from(number: Number, base: Number | None) -> Number:
     """Return the value number of a loaded value, mixed with that of the address if the address depends on data."""
     if base is None or not (base.level >= DATA).any():
         return number

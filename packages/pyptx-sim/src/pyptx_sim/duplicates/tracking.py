@@ -11,6 +11,7 @@ import numpy as np
 from pyptx_ir.syntax.operands import Immediate, Negated, Register
 from pyptx_sim.duplicates import transfer
 from pyptx_sim.duplicates.loading import loader
+from pyptx_sim.duplicates.matrix_loads import matrix_loader
 from pyptx_sim.duplicates.planes import DATA, FIXED, Number, Planes, chosen, fixed, where
 from pyptx_sim.duplicates.samples import SampledSelection, Samples
 from pyptx_sim.duplicates.sources import source
@@ -255,7 +256,7 @@ def _sampling(operands: Operands) -> Sampling:
     Batched instructions write their results later, so theirs are random.
     """
     name, meaning = operands.opcode[0], meaning_of(operands.opcode)
-    if name == "ld" or meaning is None:
+    if name in {"ld", "ldmatrix"} or meaning is None:
         return "draw"
     if isinstance(meaning, InstructionSemantics):
         return "execute"
@@ -343,6 +344,8 @@ def _of_step(operands: Operands, step: InstructionSemantics, versions: Versions)
     if step.opcode == "ld":
         elements = operands.elements(operands.named("d"))
         return loader(operands, versions), elements, False
+    if step.opcode == "ldmatrix":
+        return matrix_loader(operands, versions), operands.elements(operands.named("d")), False
     if step.effect != "none":
         return None, (), False
     form = operands.form()

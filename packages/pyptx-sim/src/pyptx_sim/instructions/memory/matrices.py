@@ -51,11 +51,9 @@ def move_and_count(operands: Operands) -> tuple[MatrixMove, int]:
     return move, operands.form().length("num") // move.fragment.registers
 
 
-def _naming(move: MatrixMove, count: int) -> Mask | None:
-    """Return a mask, `[1, 32]`, of the lanes that supply row addresses; None if all lanes do."""
-    named = np.zeros((1, WARP), np.bool_)
-    named[:, : count * move.addresses] = True
-    return None if named.all() else named
+def lanes_with_addresses(move: MatrixMove, count: int) -> Mask:
+    """Return a mask, `[1, 32]`, of the lanes that supply the row addresses of `count` matrices."""
+    return np.arange(WARP)[None] < count * move.addresses
 
 
 def compile_ldmatrix(operands: Operands) -> Action:
@@ -67,14 +65,14 @@ def compile_ldmatrix(operands: Operands) -> Action:
         operands.fail(f"expected {counted(count * held, 'register')}, got {len(writers)}")
     find = shared_target(operands, operands.named("a"))
     access = Access("read", ROW, rows=row_lanes(move))
-    naming = _naming(move, count)
+    naming = lanes_with_addresses(move, count)
     pack = packing(move.fragment, (count, 1))
     carried = [operands.carried(element, "b32") for element in operands.elements(operands.named("d"))]
 
     def step(wave: Wave, lanes: Lanes) -> None:
         rows = np.zeros((lanes.height, WARP), SIXTEEN)
         unknown: tuple[Array, Origin] | None = None
-        named = lanes if naming is None else lanes.narrowed(naming)
+        named = lanes.narrowed(naming)
         for memory, part, addresses in find(wave, named) if named else ():
             places = access.places(wave, part, memory, addresses)
             if places is None:
@@ -135,13 +133,13 @@ def compile_stmatrix(operands: Operands) -> Action:
         operands.fail(f"expected {counted(count * move.fragment.registers, 'register')}, got {len(readers)}")
     find = shared_target(operands, operands.named("a"))
     access = Access("write", ROW, rows=row_lanes(move))
-    naming = _naming(move, count)
+    naming = lanes_with_addresses(move, count)
 
     def step(wave: Wave, lanes: Lanes) -> None:
         shape = (lanes.height, WARP)
         rows = _stored_rows(move, lanes, [read(wave, lanes) for read in readers])
         unknown = undefined(wave, lanes)
-        named = lanes if naming is None else lanes.narrowed(naming)
+        named = lanes.narrowed(naming)
         for memory, part, addresses in find(wave, named) if named else ():
             places = access.places(wave, part, memory, addresses)
             if places is None:
