@@ -80,6 +80,19 @@ LARGEST_AT = "mov.u32 %r3, %r0;\n" + "".join(
 LARGEST_OR_NAN = LARGEST.replace(
     "selp.f32 %f1, %f1, %f2, %p1;", "setp.nan.f32 %p2, %f1, %f1;\nor.pred %p1, %p1, %p2;\nselp.f32 %f1, %f1, %f2, %p1;"
 )
+# The index of the larger of two lanes' elements, the smaller index for equal ones.
+LARGER_AT = LARGEST_AT[: LARGEST_AT.index("shfl", LARGEST_AT.index("selp"))].replace("%f1, 1, 31", "%f1, FAULT, 31")
+LARGER_AT = LARGER_AT.replace("%r3, 1, 31", "%r3, FAULT, 31")
+PAIRS = {
+    "two elements": "",
+    "an element and a constant": "setp.ge.u32 %p3, %r0, 13;\n@%p3 mov.f32 %f1, 0f00000000;\n",
+    "two constants": "setp.ge.u32 %p3, %r0, 12;\n@%p3 mov.f32 %f1, 0f00000000;\n",
+    "two numbers below a constant": "sin.approx.f32 %f1, %f1;\nsetp.gt.f32 %p3, %f1, 0f40000000;\n"
+    "selp.f32 %f1, 0f00000000, %f1, %p3;\n",
+    "numbers of which one is at most 0": "abs.f32 %f1, %f1;\nsetp.ge.u32 %p3, %r0, 13;\n@%p3 neg.f32 %f1, %f1;\n",
+    "two quotients": "ex2.approx.f32 %f1, %f1;\nshfl.sync.bfly.b32 %f2, %f1, 16, 31, -1;\nadd.f32 %f2, %f1, %f2;\n"
+    "div.rn.f32 %f1, %f1, %f2;\n",
+}
 OF_THREAD, OF_ALL = "[%rd1+256]", "[%rd0+256]"
 STORE = "st.global.u32 [%rd0], %r2;"
 SHARED = ".shared .align 4 .b8 s[1024];"
@@ -150,6 +163,24 @@ STORES = {
         f"ld.global.f32 %f1, {OF_THREAD};\nFAULT\nst.global.f32 [%rd0], %f1;",
         LARGEST_OR_NAN,
         LARGEST_OR_NAN.replace(" 16, 31", " 8, 31"),
+        block=32,
+    ),
+    **{
+        f"the index of the larger of {name}": Twins(
+            f"ld.global.f32 %f1, {OF_THREAD};\n{first}{LARGER_AT}shr.u32 %r4, %r0, 1;\n"
+            "mad.wide.u32 %rd2, %r4, 4, %rd0;\nst.global.u32 [%rd2], %r3;",
+            "1",
+            "2",
+            block=32,
+        )
+        for name, first in PAIRS.items()
+    },
+    "the index of the larger element, by an XOR": Twins(
+        f"ld.global.f32 %f1, {OF_THREAD};\nld.global.u32 %r5, {OF_THREAD};\n{LARGER_AT}"
+        "shfl.sync.bfly.b32 %r2, %r5, FAULT, 31, -1;\nxor.b32 %r5, %r5, %r3;\nxor.b32 %r2, %r2, %r5;\n"
+        "shr.u32 %r3, %r0, 1;\nmad.wide.u32 %rd2, %r3, 4, %rd0;\nst.global.u32 [%rd2], %r2;",
+        "1",
+        "2",
         block=32,
     ),
     "a selection by an input that is never what it is compared with": Twins(

@@ -35,7 +35,15 @@ clz.b32 %r0, %r1; shl.b32 %r0, %r1, %r2; prmt.b32 %r0, %r1, %r2, %r3; setp.eq.u3
 setp.lt.s32 %p0, %r1, %r2;
 setp.ne.u32 %p0, %r1, 5; abs.s32 %r0, %r1; add.sat.s32 %r0, %r1, %r2; add.f32 %r0, %r1, %r2; cvt.rn.f32.u32 %r0, %r1;
 cvt.rn.f16x2.f32 %r0, %r1, %r2; add.f16x2 %r0, %r1, %r2; vadd2.u32.u32.u32 %r0, %r1, %r2, %r3;
-dp4a.u32.u32 %r0, %r1, %r2, %r3;
+dp4a.u32.u32 %r0, %r1, %r2, %r3; setp.lt.f16x2 %p0|%p3, %r1, %r2; setp.gt.and.f16x2 %p0|%p3, %r1, %r2, %p1;
+"""
+# Each element of the result depends on one element of each source.
+ELEMENTWISE = """
+setp.lt.f16x2 %p0|%p3, %r1, %r2; setp.ne.bf16x2 %p0|%p3, %r1, %r2; set.lt.f16x2.f16x2 %r0, %r1, %r2;
+add.f16x2 %r0, %r1, %r2; fma.rn.relu.f16x2 %r0, %r1, %r2, %r3; min.NaN.bf16x2 %r0, %r1, %r2; abs.f16x2 %r0, %r1;
+neg.bf16x2 %r0, %r1; ex2.approx.f16x2 %r0, %r1; tanh.approx.bf16x2 %r0, %r1; add.u16x2 %r0, %r1, %r2;
+max.s16x2 %r0, %r1, %r2; cvt.rn.f16x2.e4m3x2 %r0, %h1; cvt.rn.satfinite.e5m2x2.f16x2 %h0, %r1;
+add.rn.f32x2 %d0, %d1, %d2; fma.rn.f32x2 %d0, %d1, %d2, %d3;
 """
 
 
@@ -91,6 +99,24 @@ def test_of_what_moves_bits_those_are_undefined_that_change_with_the_sources(tex
 def test_no_bit_is_called_defined_that_changes_with_the_sources(text: str, seed: int) -> None:
     truth, claim = truth_and_claim(text, seed)
     assert [each & ~known for each, known in zip(truth, claim, strict=True)] == [0] * len(truth)
+
+
+@pytest.mark.parametrize("element", [0, 1])
+@pytest.mark.parametrize("text", instructions(ELEMENTWISE))
+def test_an_undefined_element_leaves_the_others_defined(text: str, element: int) -> None:
+    form, operation = form_of(text), bind(text)
+    values, bits = [], []
+    for each in operation.sources:
+        kind = shadow_of(each)
+        half = (1 << 4 * kind.itemsize) - 1
+        values.append(np.ones((1, 1), kind).view(dtype_of(each)))
+        bits.append(np.full((1, 1), half << 4 * kind.itemsize * element).astype(kind))
+    claim = [int(each[0, 0]) for each in spread_of(form, operation)(values, bits, np.ones((1, 1), np.bool_))]
+    if len(claim) == 2:
+        assert claim == [element == 0, element == 1]
+    else:
+        width = 4 * shadow_of(operation.results[0]).itemsize
+        assert claim == [((1 << width) - 1) << width * element]
 
 
 # --- programs -----------------------------------------------------------------------------------

@@ -8,16 +8,16 @@ floats (so that inputs are equal to each other) and numbers of all magnitudes, o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from pyptx_sim.duplicates.numbers import mix, name_number, reduced, value_bits
-from pyptx_sim.duplicates.planes import DATA, OPAQUE, PREDICATES, Number, where
+from pyptx_sim.duplicates.planes import DATA, PREDICATES, Number, fixed, highest, where
 from pyptx_sim.instructions.compiling.registers import stored_dtype
 from pyptx_sim.machine.lanes import merged
-from pyptx_sim.types import B128
+from pyptx_sim.types import B128, dtype_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pyptx_sim.duplicates.numbers import Numbers
+    from pyptx_sim.duplicates.sources import Source
     from pyptx_sim.machine.lanes import Lanes
     from pyptx_sim.machine.scheduling.code import Action
     from pyptx_sim.machine.wave import Wave
@@ -33,17 +34,19 @@ if TYPE_CHECKING:
 
     Sampled = tuple[Number, list[Numbers]]
 
-__all__ = ["SampledSelection", "Samples"]
+__all__ = ["Comparison", "SampledSelection", "Samples"]
 
 _COUNT: Final = 64
-_SELECTED: Final = name_number("selected")
+_SELECTED, _LINEAR = name_number("selected"), name_number("linear")
 _FRACTIONS, _SMALL, _SPECIAL, _WIDE = range(4)
-# By size in bytes: bits of some floats; for fractions and for all magnitudes, the lowest bits and the
-# number of random bits below the sign. A 32-bit register may hold two 16-bit floats, so both halves are fractions.
+# By size in bytes: bits of some floats; for fractions and for all magnitudes, the lowest bits and a mask of random bits
+# below the sign. A register may hold floats of any smaller size: none of them is NaN or an infinity, since bit 6 of a
+# byte with a random exponent is clear, and both halves of a 32-bit fraction are fractions.
 _FLOATS: Final = (0.0, 1.0, -1.0, 2.0, 3.0, -2.0, 0.5, 4.0)
 _FEW: Final = {size: np.array(_FLOATS, f"<f{size}").view(f"<u{size}").astype(np.uint64).tolist() for size in (2, 4, 8)}
-_FRACTION: Final = {2: (0x3C00, 0x3FF), 4: (0x3F003C00, 0x00FF03FF), 8: (0x3FE0 << 48, (1 << 53) - 1)}
-_MAGNITUDES: Final = {2: (0x3000, 0x17FF), 4: (0x37800000, 0x0FFFFFFF), 8: (0x3F00 << 48, (1 << 57) - 1)}
+_FINITE: Final = 0xBFBF_BFBF_BFBF_BFBF
+_FRACTION: Final = {2: (0x3C00, 0x3BF), 4: (0x3F003C00, 0x00BF03BF), 8: (0x3FE0 << 48, _FINITE & (1 << 52) - 1)}
+_MAGNITUDES: Final = {2: (0x3000, 0x17BF), 4: (0x37800000, 0x0FBFBFBF), 8: (0x3F00 << 48, _FINITE & (1 << 57) - 1)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,39 @@ class SampledSelection:
 
     condition: Sampled
     choices: Sequence[Sampled]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two registers that an instruction compares: how it reads them, and their value numbers."""
+
+    sources: tuple[Source, Source]
+    numbers: tuple[Number, Number]
+
+    @classmethod
+    def of(cls, sources: tuple[Source, Source], wave: Wave, lanes: Lanes) -> Comparison:
+        """Return the comparison of `sources` in the warps of `lanes`."""
+        one, other = sources
+        return cls(sources, (one(wave, lanes).number, other(wave, lanes).number))
+
+    def among(self, lanes: Lanes, condition: Mask) -> Lanes | None:
+        """Return the lanes with `condition` that compare different values, at least one of which depends on memory."""
+        one, other = self.numbers
+        differ = condition & (one.strict != other.strict) & (highest(self.numbers) == DATA)
+        return lanes.narrowed(differ) if differ.any() else None
+
+    def drawn(self, index: int) -> tuple[Numbers, Numbers]:
+        """Return the bits of two numbers in random order for register file `index`; only floats may be equal.
+
+        Integers may be indices of elements, which differ.
+        """
+        kind = dtype_of(self.sources[0].ptx_type)
+        low, high = (np.array(each, kind).view(f"<u{kind.itemsize}").astype(np.uint64) for each in (1, 2))
+        one, other = (each.strict for each in self.numbers)
+        order = mix(np.minimum(one, other), np.maximum(one, other), np.uint64(index)) % np.uint64(6)
+        equal = (order < 2) & (kind.kind == "f")
+        rises = (order & np.uint64(1) == 1) == (one < other)
+        return np.where(rises | equal, low, high), np.where(rises & ~equal, high, low)
 
 
 class Samples:
@@ -82,6 +118,39 @@ class Samples:
         dtype = stored_dtype(register.width)
         self._write(register, lanes, [_drawn(number.strict, index, dtype) for index in range(_COUNT)])
 
+    def compare(self, action: Action, lanes: Lanes, comparison: Comparison, results: Sequence[int]) -> None:
+        """Execute a comparison again, of operands in random order, where one of them is never the greater one.
+
+        `results` are its result registers. The order is a function of the operands' value numbers, so that lanes that
+        exchange the operands agree. Without it, the files would not show what values that depend on the result are for
+        other inputs.
+        """
+        one, other = comparison.sources
+        pairs: list[tuple[Array, Array]] = []
+        self.execute(lambda wave, these: pairs.append((one.read(wave, these), other.read(wave, these))), lanes)
+        rises, falls = (np.logical_or.reduce([order(*pair) for pair in pairs]) for order in (np.less, np.greater))
+        some = comparison.among(lanes, rises != falls)
+        if some is None:
+            return
+        wave, real = self._wave, self._wave.registers
+        for index, file in enumerate(self._files):
+            wave.registers = list(file)
+            for each, values in zip((one, other), comparison.drawn(index), strict=True):
+                register = each.register
+                assert register is not None  # noqa: S101 - `Sampling` compares registers
+                value = values.astype(stored_dtype(register.width))
+                wave.registers[register.slot] = merged(file[register.slot], value, some, wave.height)
+            action(wave, some)
+            for slot in results:
+                file[slot] = wave.registers[slot]
+        wave.registers = real
+
+    def decided(self, register: RegisterBinding, lanes: Lanes, number: Number, comparison: Comparison) -> Number:
+        """Return the value number of a comparison's result: a constant where the operands are equal for all inputs."""
+        one, other = comparison.numbers
+        truth = fixed(lanes.select(_contents(self._wave.registers[register.slot])))
+        return where((one.strict == other.strict) & (number.level == DATA), truth, number)
+
     def bits(self, read: Callable[[Wave, Lanes], Array], lanes: Lanes) -> list[Numbers]:
         """Return the bits of a source or register in each register file."""
         found: list[Numbers] = []
@@ -107,14 +176,38 @@ class Samples:
             found = where(always & (condition.leaves & ~choice.leaves == 0), choice, found)
         return where(number.level == DATA, found, number)
 
-    def compared(self, register: RegisterBinding, lanes: Lanes, number: Number) -> Number:
-        """Return the value number of a comparison's result: `OPAQUE` if it is the same in all register files.
+    def limit(self, register: RegisterBinding, lanes: Lanes, number: Number) -> None:
+        """Set a comparison's result to random truth values, by its value number, if it is the same in all files.
 
-        So are the numbers of all values that depend on it: the files do not show what they are for other inputs.
+        Otherwise the files would not show what values that depend on the result are for other inputs.
         """
-        unknown = replace(number, level=np.full_like(number.level, OPAQUE))
-        tested = _varies(self._held(register, lanes)) | (number.level != DATA)
-        return where(tested, number, unknown)
+        same = ~_varies(self._held(register, lanes)) & (number.level == DATA)
+        some = lanes.narrowed(same) if same.any() else None
+        if some is not None:
+            self.draw(register, some, number)
+
+    def replace_nans(self, register: RegisterBinding, lanes: Lanes, number: Number, infinity: int) -> None:
+        """Set a computed float to random numbers, by its value number, in the files in which it is NaN.
+
+        Inputs are finite, but a value that a thread loads from shared memory is random, too: the maximum of a row may
+        be less than its elements. `infinity` is the bits of the greatest value of its type.
+        """
+        for index, file in enumerate(self._files):
+            bits = value_bits(lanes.select(_contents(file[register.slot])))
+            nan = (bits & np.uint64((1 << infinity.bit_length()) - 1)) > infinity
+            some = lanes.narrowed(nan & (number.level == DATA)) if nan.any() else None
+            if some is not None:
+                value = _drawn(number.strict, index, stored_dtype(register.width))
+                file[register.slot] = merged(file[register.slot], value, some, self._wave.height)
+
+    def linear(self, register: RegisterBinding, lanes: Lanes, number: Number) -> Number:
+        """Return the value number of an integer sum, difference or XOR: a hash of the value in all register files.
+
+        So it does not depend on the order in which lanes add: two sums of different inputs differ for random inputs.
+        """
+        inputs = number.leaves & ~PREDICATES
+        strict = mix(_LINEAR, inputs, *self._held(register, lanes))
+        return where(number.level == DATA, Number(strict, reduced(strict), number.level, inputs), number)
 
     def _held(self, register: RegisterBinding, lanes: Lanes) -> list[Numbers]:
         slot = register.slot
@@ -150,11 +243,11 @@ def _of_kind(hashes: Numbers, kind: int, dtype: np.dtype[Any]) -> Array:
         return (hashes & np.uint64(1)).astype(np.bool_)
     if dtype == B128:
         both = np.empty(hashes.shape, B128)
-        both["lo"], both["hi"] = hashes, mix(hashes)
+        both["lo"], both["hi"] = (_of_kind(each, kind, np.dtype(np.uint64)) for each in (hashes, mix(hashes)))
         return both
     size = dtype.itemsize
     if kind == _SMALL or size not in _FEW:
-        return (hashes & np.uint64(3 if kind == _SMALL else 0xFF)).astype(dtype)
+        return (hashes & np.uint64(3 if kind == _SMALL else 0xBF)).astype(dtype)
     if kind == _SPECIAL:
         few: NDArray[Any] = np.array(_FEW[size], np.uint64)
         return few[(hashes & np.uint64(7)).astype(np.int64)].astype(dtype)

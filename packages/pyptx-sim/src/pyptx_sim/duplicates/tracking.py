@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from pyptx_ir.syntax.operands import Immediate, Negated, Register
+from pyptx_ir.syntax.operands import Negated, Register
 from pyptx_sim.duplicates import transfer
 from pyptx_sim.duplicates.loading import loader
 from pyptx_sim.duplicates.matrix_loads import matrix_loader
 from pyptx_sim.duplicates.planes import DATA, FIXED, Number, Planes, chosen, fixed, where
-from pyptx_sim.duplicates.samples import SampledSelection, Samples
+from pyptx_sim.duplicates.sampling import Sampling
 from pyptx_sim.duplicates.sources import source
 from pyptx_sim.extension import InstructionSemantics, meaning_of
 from pyptx_sim.instructions.compiling.compute import parts
@@ -37,12 +37,8 @@ if TYPE_CHECKING:
     Numbering: TypeAlias = Callable[[Wave, Lanes], list[Number]]
     """Computes the value numbers of an instruction's results before the instruction executes."""
     Numbered: TypeAlias = tuple[Numbering | None, Sequence[Operand], bool]
-    Sampling: TypeAlias = Literal["draw", "execute"]
-    """How results get values in `Samples`: at random, or as computed."""
 
 __all__ = ["tracked"]
-
-_INFINITE: Final = frozenset({"0f7f800000", "0fff800000", "0d7ff0000000000000", "0dfff0000000000000"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +61,9 @@ class Tracker:
         if numbering is None:
             return _losing(action, sorted(self.slots & self.slice.uses[pc].written))
         guard = None if operands.instruction.guard is None else _guard(operands)
-        sampling = _sampling(operands) if self.sampled else None
-        condition, choices = _selection(operands, guard)
-        return _numbered(
-            action, _Numbered(numbering, results, guard, keeps, sampling, _limits(operands), condition, choices)
-        )
+        written = sorted(self.slice.uses[pc].written)
+        sampling = Sampling.of(operands, guard, written) if self.sampled else None
+        return _numbered(action, _Numbered(numbering, results, guard, keeps, sampling))
 
     def end(self, branch: Branch | None, pc: int, terminator: Terminator) -> Terminator:
         """Return a function that ends a basic block, and records the branch condition or numbers the results."""
@@ -114,8 +108,7 @@ class _Numbered:
     """How the results of an instruction get value numbers: the function, the result registers and the guard.
 
     `keeps`: a `FIXED` result keeps its exact number, which is otherwise replaced by a hash of the value. `sampling`:
-    how the results get values in `Samples`, if there are any. `limits`: the instruction compares with a constant.
-    `condition` and `choices`: the sources of a selection; the guard is the condition of a guarded instruction.
+    how the results get values in `Samples`, if there are any.
     """
 
     numbering: Numbering
@@ -123,53 +116,31 @@ class _Numbered:
     guard: Source | None
     keeps: bool
     sampling: Sampling | None
-    limits: bool
-    condition: Source | None = None
-    choices: Sequence[Source] = ()
-
-    def selection(self, wave: Wave, lanes: Lanes, samples: Samples) -> SampledSelection | None:
-        """Return the sources of a selection before the instruction executes; None if it does not select."""
-        if self.condition is None or self.sampling == "draw":
-            return None
-        given = (self.condition, *self.choices)
-        found = [(each(wave, lanes).number, samples.bits(each.read, lanes)) for each in given]
-        return SampledSelection(found[0], found[1:])
 
 
 def _numbered(action: Action, how: _Numbered) -> Action:
+    sampling = how.sampling
+
     def step(wave: Wave, lanes: Lanes) -> None:
         planes = wave.part(Planes)
         by = None if how.guard is None else how.guard(wave, lanes)
         found = how.numbering(wave, lanes)
-        before = [None if each is None else planes.read(each.slot, lanes) for each in how.results]
-        samples = None if how.sampling is None else wave.part(Samples)
-        selection = how.selection(wave, lanes, samples) if samples is not None else None
+        former = [None if each is None else planes.read(each.slot, lanes) for each in how.results]
+        before = None if sampling is None else sampling.before(wave, lanes)
         action(wave, lanes)
-        if samples is not None and how.sampling != "draw":
-            samples.execute(action, lanes)
-        for register, new, old in zip(how.results, found, before, strict=False):
+        if sampling is not None and before is not None:
+            sampling.execute(action, wave, lanes, before)
+        for register, new, old in zip(how.results, found, former, strict=False):
             if register is None or old is None:
                 continue
             number = _by_value(wave, lanes, register, new, keeps=how.keeps)
             if by is not None:
                 number = chosen(by.values.astype(np.bool_), by.number, number, old)
-            if samples is not None and how.sampling == "draw":
-                _draw(samples, register, lanes, number)
-            elif samples is not None:
-                number = samples.compared(register, lanes, number) if how.limits else number
-                number = number if selection is None else samples.selected(register, lanes, number, selection)
+            if sampling is not None and before is not None:
+                number = sampling.number(register, wave, lanes, number, before)
             planes.write(register.slot, lanes, number)
 
     return step
-
-
-def _draw(samples: Samples, register: RegisterBinding, lanes: Lanes, number: Number) -> None:
-    """Set a register in `samples`: random numbers for values that depend on memory, else the real ones."""
-    samples.keep(register, lanes)
-    depends = number.level >= DATA
-    some = lanes.narrowed(depends) if depends.any() else None
-    if some is not None:
-        samples.draw(register, some, number)
 
 
 def _by_value(wave: Wave, lanes: Lanes, register: RegisterBinding, number: Number, *, keeps: bool) -> Number:
@@ -248,40 +219,6 @@ def _decider(operands: Operands) -> Source:
 
 
 # --- instructions -------------------------------------------------------------------------------
-
-
-def _sampling(operands: Operands) -> Sampling:
-    """Return how the results of an instruction get values in `Samples`.
-
-    Batched instructions write their results later, so theirs are random.
-    """
-    name, meaning = operands.opcode[0], meaning_of(operands.opcode)
-    if name in {"ld", "ldmatrix"} or meaning is None:
-        return "draw"
-    if isinstance(meaning, InstructionSemantics):
-        return "execute"
-    batched = operands.located(lambda: operation_of(meaning, operands.form())).batch is not None
-    return "draw" if batched else "execute"
-
-
-def _limits(operands: Operands) -> bool:
-    """Return whether an instruction compares with a constant other than NaN and infinities: samples are finite."""
-    if operands.opcode[0] != "setp":
-        return False
-    found = [each for each in map(operands.named, ("a", "b")) if isinstance(each, Immediate)]
-    return any(each.text.lower() not in _INFINITE for each in found)
-
-
-def _selection(operands: Operands, guard: Source | None) -> tuple[Source | None, Sequence[Source]]:
-    """Return the condition and the choices of `selp`; the guard of another instruction, or of a guarded `selp`."""
-    meaning = meaning_of(operands.opcode)
-    if guard is not None or operands.opcode[0] != "selp" or meaning is None:
-        return guard, ()
-    assert not isinstance(meaning, InstructionSemantics)  # noqa: S101 - selp has an operation
-    operation = operands.located(lambda: operation_of(meaning, operands.form()))
-    _, ins = parts(operands, operation)
-    one, other, condition = (source(operands, *pair) for pair in zip(ins, operation.sources, strict=True))
-    return condition, (one, other)
 
 
 def _numbering(operands: Operands, versions: Versions) -> Numbered:

@@ -59,6 +59,8 @@ def spread_of(form: Bound, operation: Operation) -> Spread:
         return _rising(operation)
     if name == "setp" and _integers(operation) and not form.word("boolop"):
         return _comparing(operation, form.word("cmp"))
+    if name == "setp" and packed_element(operation.sources[0]) and not form.word("boolop"):
+        return _comparing_elements(operation)
     return _by_element(operation) or _whole(operation)
 
 
@@ -184,6 +186,16 @@ def _comparing(operation: Operation, comparison: str) -> Spread:
             assert undefined is not None  # noqa: S101 - one of them has undefined bits
             unknown = ((_raw(values[0]) ^ _raw(values[1])) & ~undefined) == 0
         return [somewhere & unknown] * len(operation.results)
+
+    return spread
+
+
+def _comparing_elements(operation: Operation) -> Spread:
+    """Return the `Spread` of a comparison of packed elements: each result is that of one element, the lowest first."""
+    count = _elements(operation.sources[0])
+
+    def spread(_values: Sequence[Array], bits: _Bits, _mask: Mask) -> Sequence[Array]:
+        return [_any([None if each is None else _part(each, index, count) for each in bits]) for index in range(count)]
 
     return spread
 

@@ -1,0 +1,163 @@
+"""How the results of an instruction get values for random inputs, and value numbers from these (`Samples`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pyptx_ir.syntax.operands import Immediate
+from pyptx_sim.duplicates.planes import DATA
+from pyptx_sim.duplicates.samples import Comparison, SampledSelection, Samples
+from pyptx_sim.duplicates.sources import source
+from pyptx_sim.extension import InstructionSemantics, meaning_of
+from pyptx_sim.instructions.compiling.compute import parts
+from pyptx_sim.semantics.meaning import operation_of
+from pyptx_sim.types import packed_element
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyptx_sim.duplicates.planes import Number
+    from pyptx_sim.duplicates.sources import Source
+    from pyptx_sim.instructions.compiling.operands import Operands
+    from pyptx_sim.machine.lanes import Lanes
+    from pyptx_sim.machine.scheduling.code import Action
+    from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.program.scopes import RegisterBinding
+
+__all__ = ["Sampling"]
+
+_INFINITY: Final = {"f16": 0x7C00, "bf16": 0x7F80, "f32": 0x7F800000, "f64": 0x7FF0 << 48}
+# Instructions whose result may be NaN if no source is.
+_INVALID: Final = frozenset({"add", "sub", "mul", "fma", "mad", "div", "sqrt", "rsqrt", "lg2", "sin", "cos"})
+_UNORDERED: Final = frozenset({"bf16", "b128"})  # types whose NumPy values are not ordered like the numbers
+_INFINITE: Final = frozenset({"0f7f800000", "0fff800000", "0d7ff0000000000000", "0dfff0000000000000"})
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What an instruction's sources are before it executes: those of a comparison, and those of a selection."""
+
+    comparison: Comparison | None
+    selection: SampledSelection | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How an instruction's results get values: as computed, or random ones (`draws`).
+
+    `infinity`: the bits of infinity, if the result is a float that may be NaN. `limits`: it compares with a constant.
+    `linear`: it adds integers. `compared`: the two registers that it compares.
+    `condition` and `choices`: the sources of a selection; the guard is the condition of a guarded instruction.
+    """
+
+    results: Sequence[int]
+    draws: bool
+    infinity: int | None
+    limits: bool
+    linear: bool
+    compared: tuple[Source, Source] | None
+    condition: Source | None
+    choices: Sequence[Source]
+
+    @classmethod
+    def of(cls, operands: Operands, guard: Source | None, results: Sequence[int]) -> Sampling:
+        """Return the `Sampling` of an instruction with this guard that writes the registers `results`."""
+        linear = guard is None and _linear(operands)
+        infinity = _INFINITY.get(operands.types("d")[0]) if operands.opcode[0] in _INVALID else None
+        draws, limits, compared = _draws(operands), _limits(operands), _compared(operands) if guard is None else None
+        return cls(results, draws, infinity, limits, linear, compared, *_selection(operands, guard))
+
+    def before(self, wave: Wave, lanes: Lanes) -> Before:
+        """Return the sources of a selection and of a comparison before the instruction executes."""
+        samples, comparison, selection = wave.part(Samples), None, None
+        if self.compared is not None:
+            comparison = Comparison.of(self.compared, wave, lanes)
+        if self.condition is not None and not self.draws:
+            given = (self.condition, *self.choices)
+            found = [(each(wave, lanes).number, samples.bits(each.read, lanes)) for each in given]
+            selection = SampledSelection(found[0], found[1:])
+        return Before(comparison, selection)
+
+    def execute(self, action: Action, wave: Wave, lanes: Lanes, before: Before) -> None:
+        """Execute the instruction, whose real execution is finished, for random inputs."""
+        if self.draws:
+            return
+        samples = wave.part(Samples)
+        samples.execute(action, lanes)
+        if before.comparison is not None:
+            samples.compare(action, lanes, before.comparison, self.results)
+
+    def number(self, register: RegisterBinding, wave: Wave, lanes: Lanes, number: Number, before: Before) -> Number:
+        """Return the value number of a result, after `execute`; random results are drawn by it."""
+        samples = wave.part(Samples)
+        if self.draws:
+            _draw(samples, register, lanes, number)
+            return number
+        if self.infinity is not None:
+            samples.replace_nans(register, lanes, number, self.infinity)
+        if self.limits:
+            samples.limit(register, lanes, number)
+        if before.comparison is not None:
+            number = samples.decided(register, lanes, number, before.comparison)
+        if self.linear:
+            number = samples.linear(register, lanes, number)
+        return number if before.selection is None else samples.selected(register, lanes, number, before.selection)
+
+
+def _draw(samples: Samples, register: RegisterBinding, lanes: Lanes, number: Number) -> None:
+    """Set a register in `samples`: random numbers for values that depend on memory, else the real ones."""
+    samples.keep(register, lanes)
+    depends = number.level >= DATA
+    some = lanes.narrowed(depends) if depends.any() else None
+    if some is not None:
+        samples.draw(register, some, number)
+
+
+def _draws(operands: Operands) -> bool:
+    """Return whether results are random: those of loads, and of batched instructions, which write them later."""
+    name, meaning = operands.opcode[0], meaning_of(operands.opcode)
+    if name in {"ld", "ldmatrix"} or meaning is None:
+        return True
+    if isinstance(meaning, InstructionSemantics):
+        return False
+    return operands.located(lambda: operation_of(meaning, operands.form())).batch is not None
+
+
+def _linear(operands: Operands) -> bool:
+    """Return whether an instruction adds integers or computes their XOR."""
+    if operands.opcode[0] not in {"xor", "add", "sub"} or "sat" in operands.opcode:
+        return False
+    (kind,) = operands.types("d")
+    return kind[0] in "bsu" and kind[1:].isdecimal()
+
+
+def _limits(operands: Operands) -> bool:
+    """Return whether an instruction compares with a constant other than NaN and infinities: samples are finite."""
+    if operands.opcode[0] != "setp":
+        return False
+    constants = [each for each in map(operands.named, ("a", "b")) if isinstance(each, Immediate)]
+    return any(each.text.lower() not in _INFINITE for each in constants)
+
+
+def _compared(operands: Operands) -> tuple[Source, Source] | None:
+    """Return the two registers that `setp` compares whole; None for any other instruction."""
+    if operands.opcode[0] != "setp":
+        return None
+    (kind,), given = operands.types("a"), [operands.named(name) for name in ("a", "b")]
+    one, other = (source(operands, each, kind) for each in given)
+    whole = all(each.register is not None and each.other is None for each in (one, other))
+    whole = whole and one.register != other.register  # a comparison with itself is a test for NaN
+    return (one, other) if whole and kind not in _UNORDERED and not packed_element(kind) else None
+
+
+def _selection(operands: Operands, guard: Source | None) -> tuple[Source | None, Sequence[Source]]:
+    """Return the condition and the choices of `selp`; the guard of another instruction, or of a guarded `selp`."""
+    meaning = meaning_of(operands.opcode)
+    if guard is not None or operands.opcode[0] != "selp" or meaning is None:
+        return guard, ()
+    assert not isinstance(meaning, InstructionSemantics)  # noqa: S101 - selp has an operation
+    operation = operands.located(lambda: operation_of(meaning, operands.form()))
+    _, ins = parts(operands, operation)
+    one, other, condition = (source(operands, *pair) for pair in zip(ins, operation.sources, strict=True))
+    return condition, (one, other)
