@@ -77,7 +77,7 @@ class Kernel:
         head = HEAD.format(parameters=names, rows=self.rows, columns=self.columns)
         return head + "".join(f"    {each}\n" for each in self.lines)
 
-    def add(self, shape, real, triton_text, torch_text):
+    def add(self, shape, triton_text, torch_text, *, real):
         """Compute a tile by an expression of the kernel and one of torch."""
         tile = Tile(f"t{len(self.tiles)}", tuple(shape), real)
         self.tiles.append(tile)
@@ -93,14 +93,14 @@ class Kernel:
         real = dtype in REAL
         kind = "float32" if real else "int32"
         loaded = f"tl.load(in{index} + row[:, None] * valid_columns + column[None, :]{options}).to(tl.{kind})"
-        self.add((self.rows, self.columns), real, loaded, f"padded(in{index}, {other}).to(torch.{kind})")
+        self.add((self.rows, self.columns), loaded, f"padded(in{index}, {other}).to(torch.{kind})", real=real)
 
     def store(self, tile):
         strides = [1]
         for length in reversed(tile.shape[1:]):
             strides.insert(0, strides[0] * length)
         places = []
-        for axis, (length, stride) in enumerate(zip(tile.shape, strides)):
+        for axis, (length, stride) in enumerate(zip(tile.shape, strides, strict=True)):
             index = ", ".join(":" if each == axis else "None" for each in range(len(tile.shape)))
             places.append(f"tl.arange(0, {length})[{index}] * {stride}")
         self.lines.append(f"tl.store(out_{tile.name} + {' + '.join(places)}, {tile.name})")
@@ -129,8 +129,8 @@ class Kernel:
         given = [names[f"in{index}"].cuda() for index in range(len(self.inputs))]
         module_of(self.text).kernel[(1,)](*given, *results, *shape, num_warps=self.warps)
         for each in self.expected:
-            exec(each, names)
-        for tile, result in zip(self.outputs, results):
+            exec(each, names)  # noqa: S102 - a statement of this file's operations
+        for tile, result in zip(self.outputs, results, strict=True):
             expected = names[tile.name].reshape(tile.shape).to(result.dtype)
             torch.testing.assert_close(result.cpu(), expected, rtol=2e-2, atol=2e-2, equal_nan=True)
 
@@ -163,15 +163,15 @@ def combine(kernel, a):
     b = kernel.like(a).name
     sign = kernel.random.choice(["+", "-", "*", "max", "min"])
     if sign in "+-*":
-        kernel.add(a.shape, a.real, f"{a.name} {sign} {b}", f"{a.name} {sign} {b}")
+        kernel.add(a.shape, f"{a.name} {sign} {b}", f"{a.name} {sign} {b}", real=a.real)
     else:
-        kernel.add(a.shape, a.real, f"tl.{sign}imum({a.name}, {b})", f"torch.{sign}imum({a.name}, {b})")
+        kernel.add(a.shape, f"tl.{sign}imum({a.name}, {b})", f"torch.{sign}imum({a.name}, {b})", real=a.real)
 
 
 def apply(kernel, a):
     n = a.name
     if not a.real:
-        kernel.add(a.shape, True, f"{n}.to(tl.float32) * 0.25", f"{n}.float() * 0.25")
+        kernel.add(a.shape, f"{n}.to(tl.float32) * 0.25", f"{n}.float() * 0.25", real=True)
         return
     texts = [
         (f"tl.abs({n})", f"{n}.abs()"),
@@ -181,13 +181,15 @@ def apply(kernel, a):
         (f"{n}.to(tl.float16).to(tl.float32)", f"{n}.half().float()"),
         (f"{n}.to(tl.bfloat16).to(tl.float32)", f"{n}.bfloat16().float()"),
     ]
-    kernel.add(a.shape, True, *kernel.random.choice(texts))
+    kernel.add(a.shape, *kernel.random.choice(texts), real=True)
 
 
 def select(kernel, a):
     b, by = kernel.like(a).name, kernel.random.choice([each for each in kernel.tiles if each.shape == a.shape])
     condition = f"{by.name} > {kernel.random.choice([0.5, 0.0]) if by.real else kernel.random.choice([0, 1])}"
-    kernel.add(a.shape, a.real, f"tl.where({condition}, {a.name}, {b})", f"torch.where({condition}, {a.name}, {b})")
+    kernel.add(
+        a.shape, f"tl.where({condition}, {a.name}, {b})", f"torch.where({condition}, {a.name}, {b})", real=a.real
+    )
 
 
 def reduce(kernel, a):
@@ -202,7 +204,7 @@ def reduce(kernel, a):
         (f"tl.max({n}, axis={axis})", f"{n}.amax({axis})"),
         (f"tl.min({n}, axis={axis})", f"{n}.amin({axis})"),
     ]
-    kernel.add(shape, a.real, *kernel.random.choice(texts))
+    kernel.add(shape, *kernel.random.choice(texts), real=a.real)
 
 
 def locate(kernel, a):
@@ -210,7 +212,7 @@ def locate(kernel, a):
     shape, name = a.shape[:axis] + a.shape[axis + 1 :], kernel.random.choice(["max", "min"])
     if shape:
         sign = "" if name == "max" else "-"
-        kernel.add(shape, False, f"tl.arg{name}({a.name}, axis={axis})", f"first({sign}{a.name}, {axis})")
+        kernel.add(shape, f"tl.arg{name}({a.name}, axis={axis})", f"first({sign}{a.name}, {axis})", real=False)
 
 
 def spread(kernel, a):
@@ -219,9 +221,9 @@ def spread(kernel, a):
     if torch.Size(shape).numel() <= ELEMENTS and len(shape) <= 3:
         kernel.add(
             shape,
-            a.real,
             f"tl.broadcast_to(tl.expand_dims({a.name}, {axis}), {shape})",
             f"{a.name}.unsqueeze({axis}).expand({shape})",
+            real=a.real,
         )
 
 
@@ -232,7 +234,7 @@ def scan(kernel, a):
         (f"tl.cumsum({n}, axis={axis})", f"{n}.cumsum({axis}){whole}"),
         (f"tl.cumsum({n}, axis={axis}, reverse=True)", f"{n}.flip({axis}).cumsum({axis}).flip({axis}){whole}"),
     ]
-    kernel.add(a.shape, a.real, *kernel.random.choice(texts))
+    kernel.add(a.shape, *kernel.random.choice(texts), real=a.real)
 
 
 def recur(kernel, a):
@@ -240,11 +242,11 @@ def recur(kernel, a):
     if not a.real:
         return
     axis, n = kernel.random.randrange(len(a.shape)), a.name
-    kernel.add(a.shape, True, f"0.5 + 0.25 * tl.sin({n})", f"0.5 + 0.25 * {n}.sin()")
+    kernel.add(a.shape, f"0.5 + 0.25 * tl.sin({n})", f"0.5 + 0.25 * {n}.sin()", real=True)
     c = kernel.tiles[-1].name
     pair = f"tl.associative_scan(({c}, {n}), {axis}, mul_add)[1]"
     steps = f"last := ({c}.select({axis}, i) * last if i else 0) + {n}.select({axis}, i)"
-    kernel.add(a.shape, True, pair, f"torch.stack([({steps}) for i in range({a.shape[axis]})], {axis})")
+    kernel.add(a.shape, pair, f"torch.stack([({steps}) for i in range({a.shape[axis]})], {axis})", real=True)
 
 
 def multiply(kernel, a):
@@ -253,9 +255,9 @@ def multiply(kernel, a):
     b = kernel.like(a).name
     kernel.add(
         (a.shape[0], a.shape[0]),
-        True,
         f"tl.dot(tl.sin({a.name}).to(tl.float16), tl.trans(tl.sin({b})).to(tl.float16))",
         f"{a.name}.sin().half().float() @ {b}.sin().half().float().T",
+        real=True,
     )
 
 
@@ -263,54 +265,57 @@ def permute(kernel, a):
     order = list(range(len(a.shape)))
     kernel.random.shuffle(order)
     shape = [a.shape[each] for each in order]
-    kernel.add(shape, a.real, f"tl.permute({a.name}, {order})", f"{a.name}.permute({order})")
+    kernel.add(shape, f"tl.permute({a.name}, {order})", f"{a.name}.permute({order})", real=a.real)
 
 
 def reshape(kernel, a):
     count = torch.Size(a.shape).numel()
     first_length = kernel.random.choice([1 << bit for bit in range(count.bit_length())])
     shape = (first_length, count // first_length) if kernel.random.random() < 0.8 else (count,)
-    kernel.add(shape, a.real, f"tl.reshape({a.name}, {shape})", f"{a.name}.reshape({shape})")
+    kernel.add(shape, f"tl.reshape({a.name}, {shape})", f"{a.name}.reshape({shape})", real=a.real)
 
 
 def join(kernel, a):
     if 2 * torch.Size(a.shape).numel() <= ELEMENTS and len(a.shape) <= 2:
         b = kernel.like(a).name
-        kernel.add((*a.shape, 2), a.real, f"tl.join({a.name}, {b})", f"torch.stack([{a.name}, {b}], -1)")
+        kernel.add((*a.shape, 2), f"tl.join({a.name}, {b})", f"torch.stack([{a.name}, {b}], -1)", real=a.real)
 
 
 def split(kernel, a):
     if a.shape[-1] == 2 and len(a.shape) > 1:
         part = kernel.random.randint(0, 1)
-        kernel.add(a.shape[:-1], a.real, f"tl.split({a.name})[{part}]", f"{a.name}[..., {part}]")
+        kernel.add(a.shape[:-1], f"tl.split({a.name})[{part}]", f"{a.name}[..., {part}]", real=a.real)
 
 
 def sort(kernel, a):
     if 1 < a.shape[-1] <= 64:
         down = kernel.random.random() < 0.5
         kernel.add(
-            a.shape, a.real, f"tl.sort({a.name}, descending={down})", f"{a.name}.sort(dim=-1, descending={down}).values"
+            a.shape,
+            f"tl.sort({a.name}, descending={down})",
+            f"{a.name}.sort(dim=-1, descending={down}).values",
+            real=a.real,
         )
 
 
 def flip(kernel, a):
     last = len(a.shape) - 1
-    kernel.add(a.shape, a.real, f"tl.flip({a.name}, {last})", f"{a.name}.flip({last})")
+    kernel.add(a.shape, f"tl.flip({a.name}, {last})", f"{a.name}.flip({last})", real=a.real)
 
 
 def soften(kernel, a):
     if a.real and len(a.shape) == 2:
         exponential = kernel.add(
             a.shape,
-            True,
             f"tl.exp({a.name} - tl.expand_dims(tl.max({a.name}, axis=1), 1))",
             f"({a.name} - {a.name}.amax(1, keepdim=True)).exp()",
+            real=True,
         ).name
         kernel.add(
             a.shape,
-            True,
             f"{exponential} / tl.expand_dims(tl.sum({exponential}, axis=1), 1)",
             f"{exponential} / {exponential}.sum(1, keepdim=True)",
+            real=True,
         )
 
 
@@ -321,9 +326,9 @@ def gather(kernel, a):
         index, length = kernel.random.choice(by).name, a.shape[axis]
         kernel.add(
             a.shape,
-            a.real,
             f"tl.gather({a.name}, {index} & {length - 1}, {axis})",
             f"{a.name}.gather({axis}, ({index} & {length - 1}).long())",
+            real=a.real,
         )
 
 

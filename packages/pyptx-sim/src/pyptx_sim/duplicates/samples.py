@@ -77,17 +77,13 @@ class Comparison:
         return lanes.narrowed(differ) if differ.any() else None
 
     def drawn(self, index: int) -> tuple[Numbers, Numbers]:
-        """Return the bits of two numbers in random order for register file `index`; only floats may be equal.
-
-        Integers may be indices of elements, which differ.
-        """
+        """Return the bits of two different numbers, in random order, for register file `index`."""
         kind = dtype_of(self.sources[0].ptx_type)
         low, high = (np.array(each, kind).view(f"<u{kind.itemsize}").astype(np.uint64) for each in (1, 2))
         one, other = (each.strict for each in self.numbers)
-        order = mix(np.minimum(one, other), np.maximum(one, other), np.uint64(index)) % np.uint64(6)
-        equal = (order < 2) & (kind.kind == "f")
-        rises = (order & np.uint64(1) == 1) == (one < other)
-        return np.where(rises | equal, low, high), np.where(rises & ~equal, high, low)
+        order = mix(np.minimum(one, other), np.maximum(one, other), np.uint64(index)) & np.uint64(1)
+        rises = (order == 1) == (one < other)
+        return np.where(rises, low, high), np.where(rises, high, low)
 
 
 class Samples:
@@ -118,8 +114,8 @@ class Samples:
         dtype = stored_dtype(register.width)
         self._write(register, lanes, [_drawn(number.strict, index, dtype) for index in range(_COUNT)])
 
-    def compare(self, action: Action, lanes: Lanes, comparison: Comparison, results: Sequence[int]) -> None:
-        """Execute a comparison again, of operands in random order, where one of them is never the greater one.
+    def order(self, action: Action, lanes: Lanes, comparison: Comparison, results: Sequence[int]) -> None:
+        """Execute a comparison again, of different operands in random order, where one of them is never the greater.
 
         `results` are its result registers. The order is a function of the operands' value numbers, so that lanes that
         exchange the operands agree. Without it, the files would not show what values that depend on the result are for
@@ -128,12 +124,13 @@ class Samples:
         one, other = comparison.sources
         pairs: list[tuple[Array, Array]] = []
         self.execute(lambda wave, these: pairs.append((one.read(wave, these), other.read(wave, these))), lanes)
-        rises, falls = (np.logical_or.reduce([order(*pair) for pair in pairs]) for order in (np.less, np.greater))
-        some = comparison.among(lanes, rises != falls)
-        if some is None:
-            return
+        rises, falls = ([order(*pair) for pair in pairs] for order in (np.less, np.greater))
+        one_sided = np.logical_or.reduce(rises) != np.logical_or.reduce(falls)
         wave, real = self._wave, self._wave.registers
-        for index, file in enumerate(self._files):
+        for index, (file, *differs) in enumerate(zip(self._files, rises, falls, strict=True)):
+            some = comparison.among(lanes, one_sided & np.logical_or(*differs))
+            if some is None:
+                continue
             wave.registers = list(file)
             for each, values in zip((one, other), comparison.drawn(index), strict=True):
                 register = each.register

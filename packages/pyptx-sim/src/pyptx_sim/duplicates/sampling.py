@@ -30,6 +30,7 @@ __all__ = ["Sampling"]
 _INFINITY: Final = {"f16": 0x7C00, "bf16": 0x7F80, "f32": 0x7F800000, "f64": 0x7FF0 << 48}
 # Instructions whose result may be NaN if no source is.
 _INVALID: Final = frozenset({"add", "sub", "mul", "fma", "mad", "div", "sqrt", "rsqrt", "lg2", "sin", "cos"})
+_ORDERS: Final = frozenset({"lt", "le", "gt", "ge", "lo", "ls", "hi", "hs"})
 _UNORDERED: Final = frozenset({"bf16", "b128"})  # types whose NumPy values are not ordered like the numbers
 _INFINITE: Final = frozenset({"0f7f800000", "0fff800000", "0d7ff0000000000000", "0dfff0000000000000"})
 
@@ -47,7 +48,7 @@ class Sampling:
     """How an instruction's results get values: as computed, or random ones (`draws`).
 
     `infinity`: the bits of infinity, if the result is a float that may be NaN. `limits`: it compares with a constant.
-    `linear`: it adds integers. `compared`: the two registers that it compares.
+    `linear`: it adds integers. `compared`: the two registers that it compares. `orders`: one is less or greater.
     `condition` and `choices`: the sources of a selection; the guard is the condition of a guarded instruction.
     """
 
@@ -57,6 +58,7 @@ class Sampling:
     limits: bool
     linear: bool
     compared: tuple[Source, Source] | None
+    orders: bool
     condition: Source | None
     choices: Sequence[Source]
 
@@ -66,7 +68,8 @@ class Sampling:
         linear = guard is None and _linear(operands)
         infinity = _INFINITY.get(operands.types("d")[0]) if operands.opcode[0] in _INVALID else None
         draws, limits, compared = _draws(operands), _limits(operands), _compared(operands) if guard is None else None
-        return cls(results, draws, infinity, limits, linear, compared, *_selection(operands, guard))
+        orders = compared is not None and operands.word("cmp").removesuffix("u") in _ORDERS
+        return cls(results, draws, infinity, limits, linear, compared, orders, *_selection(operands, guard))
 
     def before(self, wave: Wave, lanes: Lanes) -> Before:
         """Return the sources of a selection and of a comparison before the instruction executes."""
@@ -85,8 +88,8 @@ class Sampling:
             return
         samples = wave.part(Samples)
         samples.execute(action, lanes)
-        if before.comparison is not None:
-            samples.compare(action, lanes, before.comparison, self.results)
+        if before.comparison is not None and self.orders:
+            samples.order(action, lanes, before.comparison, self.results)
 
     def number(self, register: RegisterBinding, wave: Wave, lanes: Lanes, number: Number, before: Before) -> Number:
         """Return the value number of a result, after `execute`; random results are drawn by it."""
