@@ -344,8 +344,10 @@ OPERATORS = (
              lambda q, a, b, c, w: naive_attnres(q, (a, b, c), w), ((4, 64), (3, 100), (2, 15)), FLOAT, "q a b c w"),
     Operator("sinkhorn", lambda batch, width: {"x": normal(batch, width, width)}, sinkhorn, naive_sinkhorn,
              ((8, 4), (4, 8), (3, 3)), FLOAT, "x"),
-    *rows("gdn2", chunk_gdn2, fused_recurrent_gdn2, inputs("gk betak betav"), first(naive_recurrent_gdn2),
-          "q k v gk betak betav"),
+    Operator("chunk-gdn2", inputs("gk betak betav"), first(chunk_gdn2), first(naive_recurrent_gdn2), CHUNKS, TF32,
+             "q k v gk betak betav"),
+    Operator("fused-recurrent-gdn2", inputs("gk betak betav"), first(fused_recurrent_gdn2),
+             first(naive_recurrent_gdn2), STEPS, FLOAT),  # has no backward
 )  # fmt: skip
 
 choose_configurations()
