@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     Sampled = tuple[Number, list[Numbers]]
 
-__all__ = ["Comparison", "SampledSelection", "Samples"]
+__all__ = ["SampledComparison", "SampledSelection", "Samples"]
 
 _COUNT: Final = 64
 _SELECTED, _LINEAR = name_number("selected"), name_number("linear")
@@ -58,14 +58,14 @@ class SampledSelection:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class SampledComparison:
     """Two registers that an instruction compares: how it reads them, and their value numbers."""
 
     sources: tuple[Source, Source]
     numbers: tuple[Number, Number]
 
     @classmethod
-    def of(cls, sources: tuple[Source, Source], wave: Wave, lanes: Lanes) -> Comparison:
+    def of(cls, sources: tuple[Source, Source], wave: Wave, lanes: Lanes) -> SampledComparison:
         """Return the comparison of `sources` in the warps of `lanes`."""
         one, other = sources
         return cls(sources, (one(wave, lanes).number, other(wave, lanes).number))
@@ -114,7 +114,7 @@ class Samples:
         dtype = stored_dtype(register.width)
         self._write(register, lanes, [_drawn(number.strict, index, dtype) for index in range(_COUNT)])
 
-    def order(self, action: Action, lanes: Lanes, comparison: Comparison, results: Sequence[int]) -> None:
+    def order(self, action: Action, lanes: Lanes, comparison: SampledComparison, results: Sequence[int]) -> None:
         """Execute a comparison again, of different operands in random order, where one of them is never the greater.
 
         `results` are its result registers. The order is a function of the operands' value numbers, so that lanes that
@@ -142,7 +142,7 @@ class Samples:
                 file[slot] = wave.registers[slot]
         wave.registers = real
 
-    def decided(self, register: RegisterBinding, lanes: Lanes, number: Number, comparison: Comparison) -> Number:
+    def decided(self, register: RegisterBinding, lanes: Lanes, number: Number, comparison: SampledComparison) -> Number:
         """Return the value number of a comparison's result: a constant where the operands are equal for all inputs."""
         one, other = comparison.numbers
         truth = fixed(lanes.select(_contents(self._wave.registers[register.slot])))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyptx_ir.syntax.operands import Immediate
 from pyptx_sim.duplicates.planes import DATA
-from pyptx_sim.duplicates.samples import Comparison, SampledSelection, Samples
+from pyptx_sim.duplicates.samples import SampledComparison, SampledSelection, Samples
 from pyptx_sim.duplicates.sources import source
 from pyptx_sim.extension import InstructionSemantics, meaning_of
 from pyptx_sim.instructions.compiling.compute import parts
@@ -39,7 +39,7 @@ _INFINITE: Final = frozenset({"0f7f800000", "0fff800000", "0d7ff0000000000000", 
 class Before:
     """What an instruction's sources are before it executes: those of a comparison, and those of a selection."""
 
-    comparison: Comparison | None
+    comparison: SampledComparison | None
     selection: SampledSelection | None
 
 
@@ -75,7 +75,7 @@ class Sampling:
         """Return the sources of a selection and of a comparison before the instruction executes."""
         samples, comparison, selection = wave.part(Samples), None, None
         if self.compared is not None:
-            comparison = Comparison.of(self.compared, wave, lanes)
+            comparison = SampledComparison.of(self.compared, wave, lanes)
         if self.condition is not None and not self.draws:
             given = (self.condition, *self.choices)
             found = [(each(wave, lanes).number, samples.bits(each.read, lanes)) for each in given]
