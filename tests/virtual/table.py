@@ -55,6 +55,7 @@ PROGRAMS: Final = (
     Program("split_k"),
     Program("cluster"),
     Program("reductions"),
+    Program("random_tiles", since="3.4.0"),  # 3.2 has no tl.gather
     Program("chained_scan"),
     Program("producer_consumer"),
     Program("transpose"),

@@ -26,7 +26,7 @@ DECLARED: Final = ".reg .pred %c<300>;\n.reg .b32 %v<300>;\n.reg .f32 %e<300>;\n
 """Declarations of a kernel's registers."""
 STORES: Final = 6
 """Racing stores in a kernel, each with an address and a value of its own."""
-_CONSTANTS: Final = (0, 1, 2, 3, 5, 31, 100, 0x3F000000, 0x3F800000, 0x7FFFFFFF, -1, -2, -(1 << 31))
+_CONSTANTS: Final = (0, 1, 2, 3, 5, 31, 64, 100, 0x404040, 0x3F000000, 0x3F800000, 0x7FFFFFFF, -1, -2, -(1 << 31))
 _POINTS: Final = 6000
 _COMPARISONS: Final[dict[str, Callable[[Any, Any], Values]]] = {
     "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,

@@ -20,7 +20,7 @@ NUMBERS = np.random.default_rng(5).integers(0, 1 << 63, (64, 32), np.uint64)
 
 
 @pytest.mark.parametrize("size", [2, 4, 8, 16])
-@pytest.mark.parametrize("index", range(8))
+@pytest.mark.parametrize("index", range(32))
 def test_all_floats_in_a_register_are_finite(size: int, index: int) -> None:
     kind: Any = np.dtype([("lo", "<u8"), ("hi", "<u8")]) if size == 16 else np.dtype(f"<u{size}")
     drawn = np.ascontiguousarray(_drawn(NUMBERS, index, kind)).view(np.uint8)

@@ -40,13 +40,12 @@ _COUNT: Final = 64
 _SELECTED, _LINEAR = name_number("selected"), name_number("linear")
 _FRACTIONS, _SMALL, _SPECIAL, _WIDE = range(4)
 # By size in bytes: bits of some floats; for fractions and for all magnitudes, the lowest bits and a mask of random bits
-# below the sign. A register may hold floats of any smaller size: none of them is NaN or an infinity, since bit 6 of a
-# byte with a random exponent is clear, and both halves of a 32-bit fraction are fractions.
+# below the sign. A register may hold floats of any smaller size: none of them is NaN or an infinity, since one exponent
+# bit of each byte is clear (`_finite`), and both halves of a 32-bit fraction are fractions.
 _FLOATS: Final = (0.0, 1.0, -1.0, 2.0, 3.0, -2.0, 0.5, 4.0)
 _FEW: Final = {size: np.array(_FLOATS, f"<f{size}").view(f"<u{size}").astype(np.uint64).tolist() for size in (2, 4, 8)}
-_FINITE: Final = 0xBFBF_BFBF_BFBF_BFBF
-_FRACTION: Final = {2: (0x3C00, 0x3BF), 4: (0x3F003C00, 0x00BF03BF), 8: (0x3FE0 << 48, _FINITE & (1 << 52) - 1)}
-_MAGNITUDES: Final = {2: (0x3000, 0x17BF), 4: (0x37800000, 0x0FBFBFBF), 8: (0x3F00 << 48, _FINITE & (1 << 57) - 1)}
+_FRACTION: Final = {2: (0x3C00, 0x3FF), 4: (0x3F003C00, 0x00FF03FF), 8: (0x3FE0 << 48, (1 << 52) - 1)}
+_MAGNITUDES: Final = {2: (0x3000, 0x17FF), 4: (0x37800000, 0x0FFFFFFF), 8: (0x3F00 << 48, (1 << 57) - 1)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,10 +228,16 @@ def _contents(register: Array | None) -> Array:
 def _drawn(numbers: Numbers, index: int, dtype: np.dtype[Any]) -> Array:
     """Return random register contents for value numbers: all of one kind in every other file, else of all kinds."""
     hashes, kind = mix(numbers, np.uint64(index)), index // 2 % 4
+    finite = hashes & _finite(index // 8)
     if index % 2 == 0 or dtype in (np.bool_, B128):
-        return _of_kind(hashes, kind, dtype)
-    kinds = [_of_kind(hashes, each, dtype) for each in range(4)]
+        return _of_kind(finite, kind, dtype)
+    kinds = [_of_kind(finite, each, dtype) for each in range(4)]
     return np.choose((mix(hashes) & np.uint64(3)).astype(np.int64), kinds)
+
+
+def _finite(group: int) -> np.uint64:
+    """Return a mask that clears bit 6, 5, 4 or 3 of each byte, all of them in the exponents of 8- and 16-bit floats."""
+    return np.uint64(0xFFFF_FFFF_FFFF_FFFF ^ 0x0101_0101_0101_0101 << 6 - group % 4)
 
 
 def _of_kind(hashes: Numbers, kind: int, dtype: np.dtype[Any]) -> Array:
@@ -240,11 +245,12 @@ def _of_kind(hashes: Numbers, kind: int, dtype: np.dtype[Any]) -> Array:
         return (hashes & np.uint64(1)).astype(np.bool_)
     if dtype == B128:
         both = np.empty(hashes.shape, B128)
-        both["lo"], both["hi"] = (_of_kind(each, kind, np.dtype(np.uint64)) for each in (hashes, mix(hashes)))
+        rotated = (hashes << np.uint64(32)) | (hashes >> np.uint64(32))
+        both["lo"], both["hi"] = (_of_kind(each, kind, np.dtype(np.uint64)) for each in (hashes, rotated))
         return both
     size = dtype.itemsize
     if kind == _SMALL or size not in _FEW:
-        return (hashes & np.uint64(3 if kind == _SMALL else 0xBF)).astype(dtype)
+        return (hashes & np.uint64(3 if kind == _SMALL else 0xFF)).astype(dtype)
     if kind == _SPECIAL:
         few: NDArray[Any] = np.array(_FEW[size], np.uint64)
         return few[(hashes & np.uint64(7)).astype(np.int64)].astype(dtype)
