@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-import triton
 
 COUNT, FIRST = int(os.environ.get("PYPTX_FUZZ", "0")), int(os.environ.get("PYPTX_SEED", "0"))
 SIZES = [(0, 8), (8, 16), (16, 24)]
