@@ -159,7 +159,7 @@ def module_of(text):
 
 def combine(kernel, a):
     b = kernel.like(a).name
-    sign = kernel.random.choice(["+", "-", "*", "max", "min"])
+    sign = kernel.random.choice(["+", "*", "max", "min", *(["-"] if b != a.name else [])])  # a - a is 0 or NaN
     if sign in "+-*":
         kernel.add(a.shape, f"{a.name} {sign} {b}", f"{a.name} {sign} {b}", real=a.real)
     else:
