@@ -64,6 +64,7 @@ PROGRAMS: Final = (
     Program("work_queue"),
     Program("embedding"),
     Program("reinterpreted"),
+    Program("machine_code"),
     Program("inductor", since="3.9.0"),  # the release that torch 2.13 supports
     Program("cooperative", since="3.4.0"),
     Program("dependent", since="3.6.0"),  # in 3.4, gdc_wait raises TypeError

@@ -14,7 +14,7 @@ import triton
 from triton.backends import Backend, backends
 from triton.runtime.jit import JITFunction
 
-from pyptx_virtual.triton.backend import PtxBackend
+from pyptx_virtual.triton.backend import PtxBackend, disassemble_ptx
 from pyptx_virtual.triton.driver import VirtualDriver
 from pyptx_virtual.triton.tuning import tune_without_timing
 
@@ -42,6 +42,7 @@ def attach(device: VirtualDevice) -> TritonDoor:
     triton.runtime.driver._default = driver  # noqa: SLF001 - reset_active would create NVIDIA's driver otherwise
     triton.runtime.driver.set_active(driver)
     tune_without_timing()
+    disassemble_ptx()
     _distinguish_files()
     return TritonDoor(driver, release, release in VERIFIED)
 

@@ -6,9 +6,16 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
+from triton.backends import nvidia
 from triton.backends.nvidia.compiler import CUDABackend
+from triton.compiler import compiler
+
+from pyptx_ir.toolchain.assembler import assemble
+from pyptx_ir.toolchain.finder import Tool, tool_version
 
 
 class PtxBackend(CUDABackend):
@@ -24,3 +31,26 @@ class PtxBackend(CUDABackend):
     def hash(self) -> str:
         """Return the part of a kernel's cache key that names the compiler."""
         return f"{super().hash()}-ptx-only"
+
+
+def disassemble_ptx() -> None:
+    """Let Triton's `asm["sass"]` and TRITON_KERNEL_DUMP assemble the PTX of `PtxBackend` before they disassemble it."""
+    former = compiler.get_sass
+
+    def get_sass(binary: bytes, *options: Any) -> str:  # noqa: ANN401 - Triton's
+        return former(binary if binary.startswith(b"\x7fELF") else _assembled(binary.decode()), *options)
+
+    compiler.get_sass = get_sass
+
+
+def _assembled(text: str) -> bytes:
+    """Return the cubin of PTX, made by Triton's own ptxas: by its second, newer one if the first is too old."""
+    header = re.search(r"^\.version (\d+)\.(\d+)\s+\.target (\w+)", text, re.MULTILINE)
+    if header is None:
+        raise ValueError("the binary is neither an ELF file nor PTX")
+    folder = Path(nvidia.__file__).parent / "bin"
+    paths = [path for path in (folder / "ptxas", folder / "ptxas-blackwell") if path.exists()]
+    tools = [Tool("ptxas", path, tool_version(path)) for path in paths]
+    version = int(header[1]), int(header[2])
+    tool = next((each for each in tools if each.newest_ptx >= version), None)
+    return assemble(text, header[3], tool=tool).cubin
