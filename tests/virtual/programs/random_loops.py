@@ -67,7 +67,7 @@ class Loop:
         self.lines.append(f"{name} = tl.load(in_{name} + {row} * {stride} + {column}{mask})")
 
     def product(self, index):
-        """Add the product of two tiles: the left one may be transposed or computed, the right one an earlier one."""
+        """Multiply two tiles: the left one may be transposed or computed, the right one an earlier one."""
         choose, a, b = self.random.choice, f"a{index}", f"b{index}"
         transposed = choose([True, False])
         self.load(a, "k", "m") if transposed else self.load(a, "m", "k")

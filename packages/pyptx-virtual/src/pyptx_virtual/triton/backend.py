@@ -34,7 +34,7 @@ class PtxBackend(CUDABackend):
 
 
 def disassemble_ptx() -> None:
-    """Let Triton's `asm["sass"]` and TRITON_KERNEL_DUMP assemble the PTX of `PtxBackend` before they disassemble it."""
+    """Make Triton's `asm["sass"]` and TRITON_KERNEL_DUMP assemble the PTX of `PtxBackend` and disassemble the result."""
     former = compiler.get_sass
 
     def get_sass(binary: bytes, *options: Any) -> str:  # noqa: ANN401 - Triton's
