@@ -34,7 +34,7 @@ class PtxBackend(CUDABackend):
 
 
 def disassemble_ptx() -> None:
-    """Make Triton's `asm["sass"]` and TRITON_KERNEL_DUMP assemble the PTX of `PtxBackend` and disassemble the result."""
+    """Make Triton's `asm["sass"]` and TRITON_KERNEL_DUMP assemble the PTX of `PtxBackend`, then disassemble it."""
     former = compiler.get_sass
 
     def get_sass(binary: bytes, *options: Any) -> str:  # noqa: ANN401 - Triton's
