@@ -56,7 +56,7 @@ PROGRAMS: Final = (
     Program("cluster"),
     Program("reductions"),
     Program("random_tiles", since="3.4.0"),  # 3.2 has no tl.gather
-    Program("random_loops", since="3.9.0"),  # 3.4 and 3.6 omit proxy fences
+    Program("random_loops", since="3.9.0", targets=("sm_80", "sm_90a")),  # 3.4 and 3.6 omit proxy fences
     Program("chained_scan"),
     Program("producer_consumer"),
     Program("transpose"),
