@@ -10,6 +10,7 @@ import pytest
 
 from pyptx_sim import Launch, run
 from pyptx_sim.command import run as command
+from pyptx_sim.duplicates.samples import Samples
 
 from .ptx_text import execute, module
 
@@ -468,6 +469,14 @@ UNPROVED = {
 def test_an_equal_value_that_is_not_proved_leaves_the_error(body: str, schedule: dict[str, Any]) -> None:
     found = execute(body, data("zeros"), grid=2, block=64, **schedule).findings
     assert {each.severity for each in found if each.rule == "global-race"} >= {"error"}
+
+
+def test_a_fault_in_a_proof_is_a_warning_and_leaves_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    twins = STORES["the index of the larger of two numbers below a constant"]
+    monkeypatch.setattr(Samples, "linear", lambda *_: 1 / 0)
+    monkeypatch.setattr(Samples, "selected", lambda *_: 1 / 0)
+    with pytest.warns(RuntimeWarning, match="not proved to be benign: ZeroDivisionError in the simulator"):
+        assert twins.severities(twins.benign, data("random")) == {"error"}
 
 
 def test_each_launch_has_its_own_verdict() -> None:

@@ -11,6 +11,7 @@ PyptxError
     ├── BarrierFault          an mbarrier that is invalid, or whose counts overflow, in a run without checks
     ├── Deadlock              no warp can make progress
     ├── StepLimitExceeded     the kernel ran longer than the caller allowed
+    ├── InternalError         a fault of the simulator itself
     └── KernelTrap            the kernel executed `trap`, or an assertion in it failed
 
 KeyboardInterrupt
@@ -76,6 +77,10 @@ class SimulationError(PyptxError):
         """Append the user's source line to the message, after the PTX line."""
         if user and self.where is not None and user not in self.where:
             PyptxError.__init__(self, self.message, where=f"{self.where}\n{user}", help=self.help)
+
+
+class InternalError(SimulationError):
+    """A fault of the simulator: an instruction raised another exception than a `PyptxError`, which is its cause."""
 
 
 class ProgramError(SimulationError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from pyptx_sim.checks.element_types import ELEMENT_TYPE, ElementTypes
 from pyptx_sim.checks.outputs import UNWRITTEN, OutputWrites, report_unwritten, unwritten_without_blocks
 from pyptx_sim.checks.race.races import RaceChecker
 from pyptx_sim.duplicates.proofs import Watched, settle
-from pyptx_sim.errors import LaunchError, SimulationError, SimulationInterrupted
+from pyptx_sim.errors import InternalError, LaunchError, SimulationError, SimulationInterrupted
 from pyptx_sim.findings import Finding, FindingLog
 from pyptx_sim.heap import keep_freed_memory
 from pyptx_sim.instructions.compiling.table import compile_program
@@ -279,6 +280,9 @@ class _Runs:
                     prepare(index, machine, checker)
             completed = run_in_order(machines, self.seed, GridProgress(machines, self.progress).report)
             return completed and not any(machine.starved for machine in machines)
+        except InternalError as error:
+            warnings.warn(f"racing accesses were not proved to be benign: {error}", RuntimeWarning, stacklevel=2)
+            return False
         except SimulationError:
             return False
 

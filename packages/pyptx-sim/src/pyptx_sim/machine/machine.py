@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx_ir.errors import PyptxError
-from pyptx_sim.errors import SimulationError, StepLimitExceeded
+from pyptx_sim.errors import InternalError, SimulationError, StepLimitExceeded
 from pyptx_sim.machine.asynchrony.engine import Engine
 from pyptx_sim.machine.backlog import Backlog
 from pyptx_sim.machine.barriers.barriers import Barriers
@@ -267,7 +267,7 @@ class Machine:
             raise
         except Exception as error:
             where = self.where(wave.pc)
-            raise SimulationError(f"{type(error).__name__} in the simulator: {error}", where=where) from error
+            raise InternalError(f"{type(error).__name__} in the simulator: {error}", where=where) from error
         if self.step_limit is not None and self.steps + wave.steps > self.step_limit:
             raise StepLimitExceeded(
                 f"step limit of {self.step_limit} exceeded",
