@@ -13,6 +13,7 @@ import pytest
 
 from pyptx_ir.syntax import emit, parse
 from pyptx_sim import Result, run
+from pyptx_sim.errors import InternalError
 from pyptx_sim.extension import edits as change
 from pyptx_sim.mutations import Mutant, Mutation, mutants, mutations, survey
 
@@ -127,6 +128,14 @@ def test_a_survey_tells_wrong_numbers_and_kernels_that_do_not_end() -> None:
     assert survey(mutants(MODULE, [wrong]), trial)[0].outcome == "found"
     swapped = Mutation("swap", ("sub",), change.add(1, -1, 0), "a word one position off")
     assert [verdict.outcome for verdict in survey(mutants(MODULE, [swapped]), trial)] == ["found", "survived"]
+
+
+def test_a_fault_of_the_simulator_ends_a_survey() -> None:
+    def faulty(module: Module) -> Result:
+        raise InternalError(f"KeyError in the simulator, at a mutant of {len(emit(module))} characters")
+
+    with pytest.raises(InternalError):
+        survey(of("change an arrival count"), faulty, workers=1)
 
 
 def test_workers_survey_as_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

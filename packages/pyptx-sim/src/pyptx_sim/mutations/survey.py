@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from pyptx_ir.errors import PyptxError
 from pyptx_ir.syntax import emit, parse
+from pyptx_sim.errors import InternalError
 from pyptx_sim.workers import in_order
 
 if TYPE_CHECKING:
@@ -76,6 +77,8 @@ def _judged(trial: Callable[[Module], Trial], module: Module) -> _Judged:
         found = tuple(trial(module).findings)
     except AssertionError as error:
         return "wrong", (), str(error)
+    except InternalError:  # a fault of the simulator finds no mutant
+        raise
     except PyptxError as error:
         return "refused", (), str(error)
     return "found" if found else "survived", found, ""
