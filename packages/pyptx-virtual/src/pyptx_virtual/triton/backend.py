@@ -38,7 +38,8 @@ def disassemble_ptx() -> None:
     former = compiler.get_sass
 
     def get_sass(binary: bytes, *options: Any) -> str:  # noqa: ANN401 - Triton's
-        return former(binary if binary.startswith(b"\x7fELF") else _assembled(binary.decode()), *options)
+        text: str = former(binary if binary.startswith(b"\x7fELF") else _assembled(binary.decode()), *options)
+        return text
 
     compiler.get_sass = get_sass
 
