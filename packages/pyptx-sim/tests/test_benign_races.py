@@ -191,6 +191,12 @@ STORES = {
         OF_THREAD,
         grid=2,
     ),
+    "a number that one thread adds to an input that is never what it is compared with": Twins(
+        f"ld.global.u32 %r1, {OF_ALL};\nmov.u32 %r4, 305419896;\nsetp.eq.u32 %p1, %r1, %r4;\nFAULT\n"
+        f"and.pred %p1, %p1, %p2;\nselp.u32 %r3, 1, 0, %p1;\nadd.u32 %r2, %r1, %r3;\n{STORE}",
+        "setp.eq.u32 %p2, %r0, %r0;",
+        "setp.eq.u32 %p2, %r0, 0;",
+    ),
     "a limit that one thread applies": Twins(
         f"ld.global.f32 %f1, {OF_ALL};\nsetp.gt.f32 %p1, %f1, 0f7149F2CA;\nFAULT\nand.pred %p1, %p1, %p2;\n"
         "selp.f32 %f1, 0f7149F2CA, %f1, %p1;\nst.global.f32 [%rd0], %f1;",

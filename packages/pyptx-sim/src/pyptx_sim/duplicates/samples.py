@@ -16,7 +16,7 @@ import numpy as np
 from pyptx_sim.duplicates.numbers import mix, name_number, reduced, value_bits
 from pyptx_sim.duplicates.planes import DATA, PREDICATES, Number, fixed, highest, where
 from pyptx_sim.instructions.compiling.registers import stored_dtype
-from pyptx_sim.machine.lanes import merged
+from pyptx_sim.machine.lanes import WARP, merged
 from pyptx_sim.types import B128, dtype_of
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pyptx_sim.program.scopes import RegisterBinding
 
     Sampled = tuple[Number, list[Numbers]]
+    Addend = tuple[RegisterBinding | None, Number]
 
 __all__ = ["SampledComparison", "SampledSelection", "Samples"]
 
@@ -92,6 +93,7 @@ class Samples:
         """Start with the wave's registers."""
         self._wave = wave
         self._files = [list(wave.registers) for _ in range(_COUNT)]
+        self._totals: dict[int, tuple[Numbers, Numbers]] = {}  # value number of a sum, and sum of its addends' numbers
 
     def execute(self, action: Action, lanes: Lanes) -> None:
         """Execute an instruction that only computes, for each register file."""
@@ -196,14 +198,36 @@ class Samples:
                 value = _drawn(number.strict, index, stored_dtype(register.width))
                 file[register.slot] = merged(file[register.slot], value, some, self._wave.height)
 
-    def linear(self, register: RegisterBinding, lanes: Lanes, number: Number) -> Number:
-        """Return the value number of an integer sum, difference or XOR: a hash of the value in all register files.
+    def linear(self, register: RegisterBinding, lanes: Lanes, number: Number, addends: Sequence[Addend]) -> Number:
+        """Return the value number of an integer sum, difference or XOR: equal for the same addends in any order.
 
-        So it does not depend on the order in which lanes add: two sums of different inputs differ for random inputs.
+        It is a hash of the value in all register files and of the sum of the addends' value numbers; an addend that is
+        a sum itself stands for its own addends. The values alone would not do: they may be equal because a condition of
+        an addend is the same in all files.
         """
+        total = np.zeros((1, 1), np.uint64)
+        for source, each in addends:
+            total = total + self._total(source, lanes, each)
         inputs = number.leaves & ~PREDICATES
-        strict = mix(_LINEAR, inputs, *self._held(register, lanes))
-        return where(number.level == DATA, Number(strict, reduced(strict), number.level, inputs), number)
+        strict = mix(_LINEAR, inputs, total, *self._held(register, lanes))
+        found = where(number.level == DATA, Number(strict, reduced(strict), number.level, inputs), number)
+        known = self._totals.get(register.slot, (None, None))
+        strict_of, total_of = (
+            merged(old, np.broadcast_to(new, (lanes.height, WARP)), lanes, self._wave.height)
+            for old, new in zip(known, (found.strict, total), strict=True)
+        )
+        self._totals[register.slot] = strict_of, total_of
+        return found
+
+    def _total(self, source: RegisterBinding | None, lanes: Lanes, number: Number) -> Numbers:
+        """Return the sum of the addends' value numbers if a register holds the result of `linear`; else a hash."""
+        single = mix(_LINEAR, number.strict)
+        known = None if source is None else self._totals.get(source.slot)
+        if known is None:
+            return single
+        strict, total = (lanes.select(each) for each in known)
+        result: Numbers = np.where(strict == number.strict, total, single)
+        return result
 
     def _held(self, register: RegisterBinding, lanes: Lanes) -> list[Numbers]:
         slot = register.slot

@@ -37,10 +37,11 @@ _INFINITE: Final = frozenset({"0f7f800000", "0fff800000", "0d7ff0000000000000", 
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """What an instruction's sources are before it executes: those of a comparison, and those of a selection."""
+    """What an instruction's sources are before it executes: those of a comparison, of a selection and of a sum."""
 
     comparison: SampledComparison | None
     selection: SampledSelection | None
+    addends: Sequence[tuple[RegisterBinding | None, Number]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class Sampling:
     """How an instruction's results get values: as computed, or random ones (`draws`).
 
     `infinity`: the bits of infinity, if the result is a float that may be NaN. `limits`: it compares with a constant.
-    `linear`: it adds integers. `compared`: the two registers that it compares. `orders`: one is less or greater.
+    `linear`: the integers that it adds. `compared`: the two registers that it compares. `orders`: by lt … hs.
     `condition` and `choices`: the sources of a selection; the guard is the condition of a guarded instruction.
     """
 
@@ -56,7 +57,7 @@ class Sampling:
     draws: bool
     infinity: int | None
     limits: bool
-    linear: bool
+    linear: tuple[Source, ...]
     compared: tuple[Source, Source] | None
     orders: bool
     condition: Source | None
@@ -65,14 +66,14 @@ class Sampling:
     @classmethod
     def of(cls, operands: Operands, guard: Source | None, results: Sequence[int]) -> Sampling:
         """Return the `Sampling` of an instruction with this guard that writes the registers `results`."""
-        linear = guard is None and _linear(operands)
+        linear = _linear(operands) if guard is None else ()
         infinity = _INFINITY.get(operands.types("d")[0]) if operands.opcode[0] in _INVALID else None
         draws, limits, compared = _draws(operands), _limits(operands), _compared(operands) if guard is None else None
         orders = compared is not None and operands.word("cmp").removesuffix("u") in _ORDERS
         return cls(results, draws, infinity, limits, linear, compared, orders, *_selection(operands, guard))
 
     def before(self, wave: Wave, lanes: Lanes) -> Before:
-        """Return the sources of a selection and of a comparison before the instruction executes."""
+        """Return the sources of a comparison, a selection or a sum before the instruction executes."""
         samples, comparison, selection = wave.part(Samples), None, None
         if self.compared is not None:
             comparison = SampledComparison.of(self.compared, wave, lanes)
@@ -80,7 +81,7 @@ class Sampling:
             given = (self.condition, *self.choices)
             found = [(each(wave, lanes).number, samples.bits(each.read, lanes)) for each in given]
             selection = SampledSelection(found[0], found[1:])
-        return Before(comparison, selection)
+        return Before(comparison, selection, [(each.register, each(wave, lanes).number) for each in self.linear])
 
     def execute(self, action: Action, wave: Wave, lanes: Lanes, before: Before) -> None:
         """Execute the instruction, whose real execution is finished, for random inputs."""
@@ -104,7 +105,7 @@ class Sampling:
         if before.comparison is not None:
             number = samples.decided(register, lanes, number, before.comparison)
         if self.linear:
-            number = samples.linear(register, lanes, number)
+            number = samples.linear(register, lanes, number, before.addends)
         return number if before.selection is None else samples.selected(register, lanes, number, before.selection)
 
 
@@ -127,12 +128,13 @@ def _draws(operands: Operands) -> bool:
     return operands.located(lambda: operation_of(meaning, operands.form())).batch is not None
 
 
-def _linear(operands: Operands) -> bool:
-    """Return whether an instruction adds integers or computes their XOR."""
+def _linear(operands: Operands) -> tuple[Source, ...]:
+    """Return the sources of an integer sum, difference or XOR; none for any other instruction."""
     if operands.opcode[0] not in {"xor", "add", "sub"} or "sat" in operands.opcode:
-        return False
+        return ()
     (kind,) = operands.types("d")
-    return kind[0] in "bsu" and kind[1:].isdecimal()
+    whole = kind[0] in "bsu" and kind[1:].isdecimal()
+    return tuple(source(operands, operands.named(name), kind) for name in ("a", "b")) if whole else ()
 
 
 def _limits(operands: Operands) -> bool:
