@@ -94,6 +94,19 @@ PAIRS = {
     "two quotients": "ex2.approx.f32 %f1, %f1;\nshfl.sync.bfly.b32 %f2, %f1, 16, 31, -1;\nadd.f32 %f2, %f1, %f2;\n"
     "div.rn.f32 %f1, %f1, %f2;\n",
 }
+# What no random input decides otherwise: %r1 is never 2000000000, nor above it. Only threads with %p2 decide so.
+DECISIONS = {
+    "an equality": "setp.eq.u32 %p1, %r1, %r4;\nand.pred %p1, %p1, %p2;\nselp.u32 %r2, 7, %r1, %p1;",
+    "a guarded equality": "setp.ne.u32 %p1, %r1, %r1;\n@%p2 setp.eq.u32 %p1, %r1, %r4;\nselp.u32 %r2, 7, %r1, %p1;",
+    "an equality combined with a predicate": "setp.eq.and.u32 %p1, %r1, %r4, %p2;\nselp.u32 %r2, 7, %r1, %p1;",
+    "an inequality": "not.pred %p2, %p2;\nsetp.ne.u32 %p1, %r1, %r4;\nor.pred %p1, %p1, %p2;\n"
+    "selp.u32 %r2, %r1, 7, %p1;",
+    "a truth value in a register": "set.eq.u32.u32 %r2, %r1, %r4;\nselp.u32 %r2, %r2, 0, %p2;\nadd.u32 %r2, %r2, %r1;",
+    "a minimum": "min.u32 %r2, %r1, %r4;\nselp.u32 %r2, %r2, %r1, %p2;",
+    "a maximum of negated numbers": "neg.s32 %r2, %r1;\nneg.s32 %r3, %r4;\nmax.s32 %r2, %r2, %r3;\nneg.s32 %r2, %r2;\n"
+    "selp.u32 %r2, %r2, %r1, %p2;",
+    "a sign": "shr.u32 %r3, %r1, 1;\nslct.u32.s32 %r2, %r1, 7, %r3;\nselp.u32 %r2, %r2, %r1, %p2;",
+}
 OF_THREAD, OF_ALL = "[%rd1+256]", "[%rd0+256]"
 STORE = "st.global.u32 [%rd0], %r2;"
 SHARED = ".shared .align 4 .b8 s[1024];"
@@ -197,6 +210,15 @@ STORES = {
         "setp.eq.u32 %p2, %r0, %r0;",
         "setp.eq.u32 %p2, %r0, 0;",
     ),
+    **{
+        f"a selection of {name}": Twins(
+            f"ld.global.u32 %r1, {OF_ALL};\nld.global.u32 %r5, [%rd0+260];\nmov.u32 %r4, 2000000000;\nFAULT\n"
+            f"{decision}\nsetp.gt.s32 %p3, %r1, %r5;\nselp.u32 %r2, %r2, %r5, %p3;\n{STORE}",
+            "setp.eq.u32 %p2, %r0, %r0;",
+            "setp.eq.u32 %p2, %r0, 0;",
+        )
+        for name, decision in DECISIONS.items()
+    },
     "a limit that one thread applies": Twins(
         f"ld.global.f32 %f1, {OF_ALL};\nsetp.gt.f32 %p1, %f1, 0f7149F2CA;\nFAULT\nand.pred %p1, %p1, %p2;\n"
         "selp.f32 %f1, 0f7149F2CA, %f1, %p1;\nst.global.f32 [%rd0], %f1;",

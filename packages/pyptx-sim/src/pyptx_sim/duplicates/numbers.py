@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Array
 
 __all__ = [
+    "DECISIONS",
     "PRIME",
     "Numbers",
     "constants",
+    "decision_bits",
     "inverse",
     "leaf_bits",
     "mix",
@@ -37,6 +39,9 @@ Numbers: TypeAlias = NDArray[np.uint64]
 
 PRIME: Final = (1 << 61) - 1
 """Modulus of exact value numbers, the Mersenne prime 2^61 - 1: a shift and an addition reduce a number modulo it."""
+
+DECISIONS: Final = np.uint64((1 << 62) - (1 << 42))
+"""Bits of `decision_bits`."""
 
 _P: Final = np.uint64(PRIME)
 _BITS: Final = np.uint64(61)
@@ -76,9 +81,21 @@ def value_bits(values: Array) -> Numbers:
 
 
 def leaf_bits(numbers: Numbers) -> Numbers:
-    """Return a Bloom filter (two of 64 bits) per value number of an input, such as a loaded value; OR joins filters."""
-    sixth = np.uint64(63)
-    bits: Numbers = (np.uint64(1) << (numbers & sixth)) | (np.uint64(1) << ((numbers >> np.uint64(6)) & sixth))
+    """Return a Bloom filter (two of the low 42 bits) per value number of an input, such as a loaded value.
+
+    OR joins filters.
+    """
+    return _filter(numbers, 0, 42)
+
+
+def decision_bits(numbers: Numbers) -> Numbers:
+    """Return a Bloom filter (two of `DECISIONS`) per value number of a decision: see `Samples.undecided`."""
+    return _filter(numbers, 42, 20)
+
+
+def _filter(numbers: Numbers, first: int, count: int) -> Numbers:
+    one, other = (np.uint64(first) + each % np.uint64(count) for each in (numbers, numbers >> np.uint64(32)))
+    bits: Numbers = (np.uint64(1) << one) | (np.uint64(1) << other)
     return bits
 
 

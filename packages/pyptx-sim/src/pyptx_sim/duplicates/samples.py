@@ -8,12 +8,13 @@ floats (so that inputs are equal to each other) and numbers of all magnitudes, o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from pyptx_sim.duplicates.numbers import mix, name_number, reduced, value_bits
+from pyptx_sim.duplicates.numbers import DECISIONS, decision_bits, mix, name_number, reduced, value_bits
 from pyptx_sim.duplicates.planes import DATA, PREDICATES, Number, fixed, highest, where
 from pyptx_sim.instructions.compiling.registers import stored_dtype
 from pyptx_sim.machine.lanes import WARP, merged
@@ -32,12 +33,14 @@ if TYPE_CHECKING:
     from pyptx_sim.operation import Array, Mask
     from pyptx_sim.program.scopes import RegisterBinding
 
-    Sampled = tuple[Number, list[Numbers]]
+    _Bits = list[Numbers]  # of a value in each register file
+    Sampled = tuple[Number, _Bits]
     Addend = tuple[RegisterBinding | None, Number]
 
-__all__ = ["SampledComparison", "SampledSelection", "Samples"]
+__all__ = ["SampledComparison", "SampledDecision", "SampledSelection", "Samples"]
 
 _COUNT: Final = 64
+_GROUPS: Final = _COUNT // 8
 _SELECTED, _LINEAR = name_number("selected"), name_number("linear")
 _FRACTIONS, _SMALL, _SPECIAL, _WIDE = range(4)
 # By size in bytes: bits of some floats; for fractions and for all magnitudes, the lowest bits and a mask of random bits
@@ -86,6 +89,24 @@ class SampledComparison:
         return np.where(rises, low, high), np.where(rises, high, low)
 
 
+@dataclass(frozen=True, slots=True)
+class SampledDecision:
+    """What decides a truth value or which source is the result: the value numbers of the sources.
+
+    `options`: the bits of the sources that may be the result. `settled`: a constant decides (`p and false`).
+    """
+
+    numbers: Sequence[Number]
+    options: Sequence[_Bits]
+    settled: Mask
+
+    @property
+    def number(self) -> Numbers:
+        """A hash of the sources, the same if the first two are exchanged."""
+        one, other, *others = (each.strict for each in self.numbers)
+        return mix(np.minimum(one, other), np.maximum(one, other), *others)
+
+
 class Samples:
     """The register files of a wave for random inputs; registers that no instruction of the slice writes are real."""
 
@@ -126,7 +147,7 @@ class Samples:
         pairs: list[tuple[Array, Array]] = []
         self.execute(lambda wave, these: pairs.append((one.read(wave, these), other.read(wave, these))), lanes)
         rises, falls = ([order(*pair) for pair in pairs] for order in (np.less, np.greater))
-        one_sided = np.logical_or.reduce(rises) != np.logical_or.reduce(falls)
+        one_sided = reduce(np.logical_or, rises) != reduce(np.logical_or, falls)
         wave, real = self._wave, self._wave.registers
         for index, (file, *differs) in enumerate(zip(self._files, rises, falls, strict=True)):
             some = comparison.among(lanes, one_sided & np.logical_or(*differs))
@@ -170,7 +191,7 @@ class Samples:
         condition, bits = selection.condition
         found = where(_varies(bits), found, number)
         for choice, bits in selection.choices:
-            always = np.logical_and.reduce([one == other for one, other in zip(values, bits, strict=True)])
+            always = _agree(values, bits)
             found = where(always & (condition.leaves & ~choice.leaves == 0), choice, found)
         return where(number.level == DATA, found, number)
 
@@ -183,6 +204,19 @@ class Samples:
         some = lanes.narrowed(same) if same.any() else None
         if some is not None:
             self.draw(register, some, number)
+
+    def undecided(self, register: RegisterBinding, lanes: Lanes, number: Number, decision: SampledDecision) -> Number:
+        """Return the value number of a decision, with bits in its `leaves` if all register files decide the same.
+
+        `selected` compares values for random inputs: values are not equal if they depend on different decisions that no
+        random input shows.
+        """
+        values = self._held(register, lanes)
+        taken = [_agree(values, bits) for bits in decision.options]
+        same = reduce(np.logical_or, taken) & ~reduce(np.logical_and, taken) if taken else ~_varies(values)
+        leaves = np.where(decision.settled, number.leaves & ~DECISIONS, number.leaves)
+        marked = same & (number.level == DATA) & ~decision.settled
+        return replace(number, leaves=np.where(marked, leaves | decision_bits(decision.number), leaves))
 
     def replace_nans(self, register: RegisterBinding, lanes: Lanes, number: Number, infinity: int) -> None:
         """Set a computed float to random numbers, by its value number, in the files in which it is NaN.
@@ -241,8 +275,12 @@ class Samples:
 
 def _varies(bits: list[Numbers]) -> Mask:
     first, *others = bits
-    varies: Mask = np.logical_or.reduce([first != other for other in others])
-    return varies
+    return ~reduce(np.logical_and, (first == other for other in others))
+
+
+def _agree(some: _Bits, others: _Bits) -> Mask:
+    """Return the lanes in which two values are equal in all register files."""
+    return reduce(np.logical_and, map(np.equal, some, others))
 
 
 def _contents(register: Array | None) -> Array:
@@ -251,11 +289,11 @@ def _contents(register: Array | None) -> Array:
 
 def _drawn(numbers: Numbers, index: int, dtype: np.dtype[Any]) -> Array:
     """Return random register contents for value numbers: all of one kind in every other file, else of all kinds."""
-    hashes, kind = mix(numbers, np.uint64(index)), index // 2 % 4
-    finite = hashes & _finite(index // 8)
+    hashes, kind, group = mix(numbers, np.uint64(index)), index // 2 % 4, index // 8
+    finite = hashes & _finite(group)
     if index % 2 == 0 or dtype in (np.bool_, B128):
-        return _of_kind(finite, kind, dtype)
-    kinds = [_of_kind(finite, each, dtype) for each in range(4)]
+        return _of_kind(finite, kind, dtype, group)
+    kinds = [_of_kind(finite, each, dtype, group) for each in range(4)]
     return np.choose((mix(hashes) & np.uint64(3)).astype(np.int64), kinds)
 
 
@@ -264,20 +302,28 @@ def _finite(group: int) -> np.uint64:
     return np.uint64(0xFFFF_FFFF_FFFF_FFFF ^ 0x0101_0101_0101_0101 << 6 - group % 4)
 
 
-def _of_kind(hashes: Numbers, kind: int, dtype: np.dtype[Any]) -> Array:
+def _of_kind(hashes: Numbers, kind: int, dtype: np.dtype[Any], group: int) -> Array:
+    """Return random numbers of a kind; from group 4 on, they are positive, and all magnitudes are a fourth of them.
+
+    So several numbers are often all above a threshold, or all below it.
+    """
     if dtype == np.bool_:
         return (hashes & np.uint64(1)).astype(np.bool_)
     if dtype == B128:
         both = np.empty(hashes.shape, B128)
         rotated = (hashes << np.uint64(32)) | (hashes >> np.uint64(32))
-        both["lo"], both["hi"] = (_of_kind(each, kind, np.dtype(np.uint64)) for each in (hashes, rotated))
+        both["lo"], both["hi"] = (_of_kind(each, kind, np.dtype(np.uint64), group) for each in (hashes, rotated))
         return both
     size = dtype.itemsize
     if kind == _SMALL or size not in _FEW:
         return (hashes & np.uint64(3 if kind == _SMALL else 0xFF)).astype(dtype)
+    positive, sign = group >= _GROUPS // 2, np.uint64(1 << 8 * size - 1)
     if kind == _SPECIAL:
         few: NDArray[Any] = np.array(_FEW[size], np.uint64)
-        return few[(hashes & np.uint64(7)).astype(np.int64)].astype(dtype)
+        found = few[(hashes & np.uint64(7)).astype(np.int64)]
+        return (found & ~sign if positive else found).astype(dtype)
     lowest, random = (_FRACTION if kind == _FRACTIONS else _MAGNITUDES)[size]
-    sign = (hashes >> np.uint64(63)) << np.uint64(8 * size - 1)
-    return (sign | (np.uint64(lowest) + (hashes & np.uint64(random)))).astype(dtype)
+    if positive and kind == _WIDE:
+        random, lowest = random >> 2, lowest + group % 4 * ((random + 1) >> 2)
+    found = np.uint64(lowest) + (hashes & np.uint64(random))
+    return (found if positive else found | (hashes >> np.uint64(63)) * sign).astype(dtype)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from pyptx_ir.syntax.operands import Immediate
 from pyptx_sim.duplicates.planes import DATA
-from pyptx_sim.duplicates.samples import SampledComparison, SampledSelection, Samples
+from pyptx_sim.duplicates.samples import SampledComparison, SampledDecision, SampledSelection, Samples
 from pyptx_sim.duplicates.sources import source
 from pyptx_sim.extension import InstructionSemantics, meaning_of
 from pyptx_sim.instructions.compiling.compute import parts
@@ -37,11 +39,12 @@ _INFINITE: Final = frozenset({"0f7f800000", "0fff800000", "0d7ff0000000000000", 
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """What an instruction's sources are before it executes: those of a comparison, of a selection and of a sum."""
+    """What an instruction's sources are before it executes: those of a comparison, a selection, a sum, a decision."""
 
     comparison: SampledComparison | None
     selection: SampledSelection | None
     addends: Sequence[tuple[RegisterBinding | None, Number]]
+    decision: SampledDecision | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,8 @@ class Sampling:
 
     `infinity`: the bits of infinity, if the result is a float that may be NaN. `limits`: it compares with a constant.
     `linear`: the integers that it adds. `compared`: the two registers that it compares. `orders`: by lt … hs.
+    `deciding`: the sources that decide it, if it is a truth value or one of several sources (`options`). `absorbing`: a
+    predicate that decides alone: false for AND, true for OR.
     `condition` and `choices`: the sources of a selection; the guard is the condition of a guarded instruction.
     """
 
@@ -60,6 +65,9 @@ class Sampling:
     linear: tuple[Source, ...]
     compared: tuple[Source, Source] | None
     orders: bool
+    deciding: Sequence[Source]
+    options: Sequence[Source]
+    absorbing: bool
     condition: Source | None
     choices: Sequence[Source]
 
@@ -70,7 +78,22 @@ class Sampling:
         infinity = _INFINITY.get(operands.types("d")[0]) if operands.opcode[0] in _INVALID else None
         draws, limits, compared = _draws(operands), _limits(operands), _compared(operands) if guard is None else None
         orders = compared is not None and operands.word("cmp").removesuffix("u") in _ORDERS
-        return cls(results, draws, infinity, limits, linear, compared, orders, *_selection(operands, guard))
+        deciding, options = _deciding(operands)
+        condition, choices = _selection(operands, guard)
+        return cls(
+            results=results,
+            draws=draws,
+            infinity=infinity,
+            limits=limits,
+            linear=linear,
+            compared=compared,
+            orders=orders,
+            deciding=deciding,
+            options=options,
+            absorbing="or" in operands.opcode,
+            condition=condition,
+            choices=choices,
+        )
 
     def before(self, wave: Wave, lanes: Lanes) -> Before:
         """Return the sources of a comparison, a selection or a sum before the instruction executes."""
@@ -81,7 +104,19 @@ class Sampling:
             given = (self.condition, *self.choices)
             found = [(each(wave, lanes).number, samples.bits(each.read, lanes)) for each in given]
             selection = SampledSelection(found[0], found[1:])
-        return Before(comparison, selection, [(each.register, each(wave, lanes).number) for each in self.linear])
+        addends = [(each.register, each(wave, lanes).number) for each in self.linear]
+        return Before(comparison, selection, addends, self._decision(wave, lanes))
+
+    def _decision(self, wave: Wave, lanes: Lanes) -> SampledDecision | None:
+        if not self.deciding:
+            return None
+        given = [each(wave, lanes) for each in self.deciding]
+        settled = np.zeros((1, 1), np.bool_)
+        for each in given:
+            if each.ptx_type == "pred":
+                settled = settled | ((each.number.level < DATA) & (each.values == self.absorbing))
+        options = [wave.part(Samples).bits(each.read, lanes) for each in self.options]
+        return SampledDecision([each.number for each in given], options, settled)
 
     def execute(self, action: Action, wave: Wave, lanes: Lanes, before: Before) -> None:
         """Execute the instruction, whose real execution is finished, for random inputs."""
@@ -104,6 +139,8 @@ class Sampling:
             samples.limit(register, lanes, number)
         if before.comparison is not None:
             number = samples.decided(register, lanes, number, before.comparison)
+        if before.decision is not None:
+            number = samples.undecided(register, lanes, number, before.decision)
         if self.linear:
             number = samples.linear(register, lanes, number, before.addends)
         return number if before.selection is None else samples.selected(register, lanes, number, before.selection)
@@ -156,13 +193,27 @@ def _compared(operands: Operands) -> tuple[Source, Source] | None:
     return (one, other) if whole and kind not in _UNORDERED and not packed_element(kind) else None
 
 
+def _deciding(operands: Operands) -> tuple[Sequence[Source], Sequence[Source]]:
+    """Return the sources that decide a truth value or which source is the result, and the sources that may be it."""
+    name = operands.opcode[0]
+    if name in {"setp", "set"} or (name in {"and", "or"} and operands.types("d") == ("pred",)):
+        return _sources(operands), ()
+    sources = _sources(operands) if name in {"min", "max", "slct"} else []
+    return sources, sources[:2] if name == "slct" else sources
+
+
 def _selection(operands: Operands, guard: Source | None) -> tuple[Source | None, Sequence[Source]]:
     """Return the condition and the choices of `selp`; the guard of another instruction, or of a guarded `selp`."""
-    meaning = meaning_of(operands.opcode)
-    if guard is not None or operands.opcode[0] != "selp" or meaning is None:
+    if guard is not None or operands.opcode[0] != "selp":
         return guard, ()
-    assert not isinstance(meaning, InstructionSemantics)  # noqa: S101 - selp has an operation
+    one, other, condition = _sources(operands)
+    return condition, (one, other)
+
+
+def _sources(operands: Operands) -> list[Source]:
+    meaning = meaning_of(operands.opcode)
+    assert meaning is not None  # noqa: S101 - the callers name the instructions, which have an operation
+    assert not isinstance(meaning, InstructionSemantics)  # noqa: S101
     operation = operands.located(lambda: operation_of(meaning, operands.form()))
     _, ins = parts(operands, operation)
-    one, other, condition = (source(operands, *pair) for pair in zip(ins, operation.sources, strict=True))
-    return condition, (one, other)
+    return [source(operands, *pair) for pair in zip(ins, operation.sources, strict=True)]
