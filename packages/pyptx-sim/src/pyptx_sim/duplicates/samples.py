@@ -2,28 +2,27 @@
 
 Lanes that reduce by comparisons and selections (`argmax`, a maximum that propagates NaN) compare in different orders.
 Their results are equal, but no rule about single instructions shows it. So each instruction of a slice is executed for
-`_COUNT` more register files, in which the values loaded from memory are random: fractions, small integers, a few
-floats (so that inputs are equal to each other) and numbers of all magnitudes, of one kind or mixed.
+`COUNT` more register files, in which the values loaded from memory are random (`Draws`). A comparison whose other
+result no file shows stays in the value number (`Samples.undecided`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from pyptx_sim.duplicates.draws import COUNT, draws_of
 from pyptx_sim.duplicates.numbers import DECISIONS, decision_bits, mix, name_number, reduced, value_bits
 from pyptx_sim.duplicates.planes import DATA, PREDICATES, Number, fixed, highest, where
 from pyptx_sim.instructions.compiling.registers import stored_dtype
 from pyptx_sim.machine.lanes import WARP, merged
-from pyptx_sim.types import B128, dtype_of
+from pyptx_sim.types import dtype_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
 
     from pyptx_sim.duplicates.numbers import Numbers
     from pyptx_sim.duplicates.sources import Source
@@ -39,17 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SampledComparison", "SampledDecision", "SampledSelection", "Samples"]
 
-_COUNT: Final = 64
-_GROUPS: Final = _COUNT // 8
 _SELECTED, _LINEAR = name_number("selected"), name_number("linear")
-_FRACTIONS, _SMALL, _SPECIAL, _WIDE = range(4)
-# By size in bytes: bits of some floats; for fractions and for all magnitudes, the lowest bits and a mask of random bits
-# below the sign. A register may hold floats of any smaller size: none of them is NaN or an infinity, since one exponent
-# bit of each byte is clear (`_finite`), and both halves of a 32-bit fraction are fractions.
-_FLOATS: Final = (0.0, 1.0, -1.0, 2.0, 3.0, -2.0, 0.5, 4.0)
-_FEW: Final = {size: np.array(_FLOATS, f"<f{size}").view(f"<u{size}").astype(np.uint64).tolist() for size in (2, 4, 8)}
-_FRACTION: Final = {2: (0x3C00, 0x3FF), 4: (0x3F003C00, 0x00FF03FF), 8: (0x3FE0 << 48, (1 << 52) - 1)}
-_MAGNITUDES: Final = {2: (0x3000, 0x17FF), 4: (0x37800000, 0x0FFFFFFF), 8: (0x3F00 << 48, (1 << 57) - 1)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +80,7 @@ class SampledComparison:
 
 @dataclass(frozen=True, slots=True)
 class SampledDecision:
-    """What decides a truth value or which source is the result: the value numbers of the sources.
+    """What decides a truth value or which source is the result: the value numbers of the sources, except predicates.
 
     `options`: the bits of the sources that may be the result. `settled`: a constant decides (`p and false`).
     """
@@ -113,7 +102,8 @@ class Samples:
     def __init__(self, wave: Wave) -> None:
         """Start with the wave's registers."""
         self._wave = wave
-        self._files = [list(wave.registers) for _ in range(_COUNT)]
+        self._files = [list(wave.registers) for _ in range(COUNT)]
+        self._drawn = draws_of(wave.machine.program)
         self._totals: dict[int, tuple[Numbers, Numbers]] = {}  # value number of a sum, and sum of its addends' numbers
 
     def execute(self, action: Action, lanes: Lanes) -> None:
@@ -129,12 +119,12 @@ class Samples:
         """Set a register to its real contents: a value that does not depend on memory."""
         value = self._wave.registers[register.slot]
         if value is not None:
-            self._write(register, lanes, [lanes.select(value)] * _COUNT)
+            self._write(register, lanes, [lanes.select(value)] * COUNT)
 
     def draw(self, register: RegisterBinding, lanes: Lanes, number: Number) -> None:
         """Set a register to random numbers, which are equal for equal value numbers."""
         dtype = stored_dtype(register.width)
-        self._write(register, lanes, [_drawn(number.strict, index, dtype) for index in range(_COUNT)])
+        self._write(register, lanes, [self._drawn(number.strict, index, dtype) for index in range(COUNT)])
 
     def order(self, action: Action, lanes: Lanes, comparison: SampledComparison, results: Sequence[int]) -> None:
         """Execute a comparison again, of different operands in random order, where one of them is never the greater.
@@ -211,10 +201,12 @@ class Samples:
         `selected` compares values for random inputs: values are not equal if they depend on different decisions that no
         random input shows.
         """
+        leaves = np.where(decision.settled, number.leaves & ~DECISIONS, number.leaves)
+        if not decision.numbers:
+            return replace(number, leaves=leaves)
         values = self._held(register, lanes)
         taken = [_agree(values, bits) for bits in decision.options]
         same = reduce(np.logical_or, taken) & ~reduce(np.logical_and, taken) if taken else ~_varies(values)
-        leaves = np.where(decision.settled, number.leaves & ~DECISIONS, number.leaves)
         marked = same & (number.level == DATA) & ~decision.settled
         return replace(number, leaves=np.where(marked, leaves | decision_bits(decision.number), leaves))
 
@@ -229,7 +221,7 @@ class Samples:
             nan = (bits & np.uint64((1 << infinity.bit_length()) - 1)) > infinity
             some = lanes.narrowed(nan & (number.level == DATA)) if nan.any() else None
             if some is not None:
-                value = _drawn(number.strict, index, stored_dtype(register.width))
+                value = self._drawn(number.strict, index, stored_dtype(register.width))
                 file[register.slot] = merged(file[register.slot], value, some, self._wave.height)
 
     def linear(self, register: RegisterBinding, lanes: Lanes, number: Number, addends: Sequence[Addend]) -> Number:
@@ -280,50 +272,9 @@ def _varies(bits: list[Numbers]) -> Mask:
 
 def _agree(some: _Bits, others: _Bits) -> Mask:
     """Return the lanes in which two values are equal in all register files."""
-    return reduce(np.logical_and, map(np.equal, some, others))
+    agree: Mask = reduce(np.logical_and, map(np.equal, some, others))
+    return agree
 
 
 def _contents(register: Array | None) -> Array:
     return np.zeros((1, 1), np.uint64) if register is None else register
-
-
-def _drawn(numbers: Numbers, index: int, dtype: np.dtype[Any]) -> Array:
-    """Return random register contents for value numbers: all of one kind in every other file, else of all kinds."""
-    hashes, kind, group = mix(numbers, np.uint64(index)), index // 2 % 4, index // 8
-    finite = hashes & _finite(group)
-    if index % 2 == 0 or dtype in (np.bool_, B128):
-        return _of_kind(finite, kind, dtype, group)
-    kinds = [_of_kind(finite, each, dtype, group) for each in range(4)]
-    return np.choose((mix(hashes) & np.uint64(3)).astype(np.int64), kinds)
-
-
-def _finite(group: int) -> np.uint64:
-    """Return a mask that clears bit 6, 5, 4 or 3 of each byte, all of them in the exponents of 8- and 16-bit floats."""
-    return np.uint64(0xFFFF_FFFF_FFFF_FFFF ^ 0x0101_0101_0101_0101 << 6 - group % 4)
-
-
-def _of_kind(hashes: Numbers, kind: int, dtype: np.dtype[Any], group: int) -> Array:
-    """Return random numbers of a kind; from group 4 on, they are positive, and all magnitudes are a fourth of them.
-
-    So several numbers are often all above a threshold, or all below it.
-    """
-    if dtype == np.bool_:
-        return (hashes & np.uint64(1)).astype(np.bool_)
-    if dtype == B128:
-        both = np.empty(hashes.shape, B128)
-        rotated = (hashes << np.uint64(32)) | (hashes >> np.uint64(32))
-        both["lo"], both["hi"] = (_of_kind(each, kind, np.dtype(np.uint64), group) for each in (hashes, rotated))
-        return both
-    size = dtype.itemsize
-    if kind == _SMALL or size not in _FEW:
-        return (hashes & np.uint64(3 if kind == _SMALL else 0xFF)).astype(dtype)
-    positive, sign = group >= _GROUPS // 2, np.uint64(1 << 8 * size - 1)
-    if kind == _SPECIAL:
-        few: NDArray[Any] = np.array(_FEW[size], np.uint64)
-        found = few[(hashes & np.uint64(7)).astype(np.int64)]
-        return (found & ~sign if positive else found).astype(dtype)
-    lowest, random = (_FRACTION if kind == _FRACTIONS else _MAGNITUDES)[size]
-    if positive and kind == _WIDE:
-        random, lowest = random >> 2, lowest + group % 4 * ((random + 1) >> 2)
-    found = np.uint64(lowest) + (hashes & np.uint64(random))
-    return (found if positive else found | (hashes >> np.uint64(63)) * sign).astype(dtype)

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from pyptx_ir.syntax.operands import Immediate
+from pyptx_sim.duplicates.numbers import value_bits
 from pyptx_sim.duplicates.planes import DATA
 from pyptx_sim.duplicates.samples import SampledComparison, SampledDecision, SampledSelection, Samples
 from pyptx_sim.duplicates.sources import source
 from pyptx_sim.extension import InstructionSemantics, meaning_of
 from pyptx_sim.instructions.compiling.compute import parts
 from pyptx_sim.semantics.meaning import operation_of
-from pyptx_sim.types import packed_element
+from pyptx_sim.types import dtype_of, packed_element
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.lanes import Lanes
     from pyptx_sim.machine.scheduling.code import Action
     from pyptx_sim.machine.wave import Wave
+    from pyptx_sim.operation import Array, Mask
     from pyptx_sim.program.scopes import RegisterBinding
 
 __all__ = ["Sampling"]
@@ -54,7 +56,7 @@ class Sampling:
     `infinity`: the bits of infinity, if the result is a float that may be NaN. `limits`: it compares with a constant.
     `linear`: the integers that it adds. `compared`: the two registers that it compares. `orders`: by lt … hs.
     `deciding`: the sources that decide it, if it is a truth value or one of several sources (`options`). `absorbing`: a
-    predicate that decides alone: false for AND, true for OR.
+    predicate that decides alone, false for AND and true for OR.
     `condition` and `choices`: the sources of a selection; the guard is the condition of a guarded instruction.
     """
 
@@ -110,13 +112,14 @@ class Sampling:
     def _decision(self, wave: Wave, lanes: Lanes) -> SampledDecision | None:
         if not self.deciding:
             return None
-        given = [each(wave, lanes) for each in self.deciding]
-        settled = np.zeros((1, 1), np.bool_)
-        for each in given:
-            if each.ptx_type == "pred":
-                settled = settled | ((each.number.level < DATA) & (each.values == self.absorbing))
+        numbers, settled = [], np.zeros((1, 1), np.bool_)
+        for each in (source(wave, lanes) for source in self.deciding):
+            truth = each.ptx_type == "pred"
+            decides = each.values == self.absorbing if truth else _is_bound(each.values, each.ptx_type)
+            settled = settled | ((each.number.level < DATA) & decides)
+            numbers += [] if truth else [each.number]
         options = [wave.part(Samples).bits(each.read, lanes) for each in self.options]
-        return SampledDecision([each.number for each in given], options, settled)
+        return SampledDecision(numbers, options, settled)
 
     def execute(self, action: Action, wave: Wave, lanes: Lanes, before: Before) -> None:
         """Execute the instruction, whose real execution is finished, for random inputs."""
@@ -200,6 +203,17 @@ def _deciding(operands: Operands) -> tuple[Sequence[Source], Sequence[Source]]:
         return _sources(operands), ()
     sources = _sources(operands) if name in {"min", "max", "slct"} else []
     return sources, sources[:2] if name == "slct" else sources
+
+
+def _is_bound(values: Array, ptx_type: str) -> Mask:
+    """Return where values are infinite, NaN, or the least or greatest of their type: no input is, nor a maximum."""
+    bits = value_bits(values)
+    sign = 1 << (8 * dtype_of(ptx_type).itemsize - 1)
+    infinity = _INFINITY.get(ptx_type)
+    if infinity is not None:
+        return (bits & np.uint64(sign - 1)) >= infinity - 1
+    bounds = (sign - 1, sign, 2 * sign - 1) if ptx_type[0] == "u" else (sign - 1, sign)
+    return np.isin(bits, np.array(bounds, np.uint64))
 
 
 def _selection(operands: Operands, guard: Source | None) -> tuple[Source | None, Sequence[Source]]:
