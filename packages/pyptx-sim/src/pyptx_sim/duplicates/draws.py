@@ -18,7 +18,7 @@ from pyptx_sim.literals import literal_bits, parse_literal
 from pyptx_sim.types import B128, dtype_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from pyptx_ir.syntax.nodes import Instruction
     from pyptx_sim.duplicates.numbers import Numbers
@@ -96,9 +96,10 @@ class Draws:
         if kind == _SPECIAL:
             return self._few(size, group)[(hashes & few).astype(np.int64)].astype(dtype)
         lowest, random = (_FRACTION if kind == _FRACTIONS else _MAGNITUDES)[size]
-        sign = (hashes >> np.uint64(63)) << np.uint64(8 * size - 1)
         if kind == _WIDE and group >= 4:
-            random, lowest, sign = random >> 2, lowest + group % 4 * ((random + 1) >> 2), np.uint64(0)
+            random, lowest = random >> 2, lowest + group % 4 * ((random + 1) >> 2)
+            return (np.uint64(lowest) + (hashes & np.uint64(random))).astype(dtype)
+        sign = (hashes >> np.uint64(63)) << np.uint64(8 * size - 1)
         return (sign | (np.uint64(lowest) + (hashes & np.uint64(random)))).astype(dtype)
 
     def _few(self, size: int, group: int) -> Numbers:

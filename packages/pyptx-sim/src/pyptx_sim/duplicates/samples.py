@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -267,7 +267,7 @@ class Samples:
 
 def _varies(bits: list[Numbers]) -> Mask:
     first, *others = bits
-    return ~reduce(np.logical_and, (first == other for other in others))
+    return ~_agree([first] * len(others), others)
 
 
 def _agree(some: _Bits, others: _Bits) -> Mask:

@@ -113,7 +113,7 @@ class Sampling:
         if not self.deciding:
             return None
         numbers, settled = [], np.zeros((1, 1), np.bool_)
-        for each in (source(wave, lanes) for source in self.deciding):
+        for each in (read(wave, lanes) for read in self.deciding):
             truth = each.ptx_type == "pred"
             decides = each.values == self.absorbing if truth else _is_bound(each.values, each.ptx_type)
             settled = settled | ((each.number.level < DATA) & decides)
