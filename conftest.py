@@ -23,6 +23,8 @@ END_TO_END = "tests/end_to_end/"
 # These tests record the forms that they ran, and one of them checks that all forms were run: they need one process.
 SEMANTICS = "/test_semantics_"
 MEASURED = 3  # cases of a test on which coverage is measured
+# With --quick: one in LONG of the tests with the marker `long`; of other tests FEW cases, and one in MANY of the rest.
+LONG, FEW, MANY = 3, 2, 4
 # Its tests take minutes each, are independent, and are distributed one by one.
 SURVIVORS = "tests/mutations/test_kernel_survivors.py"
 
@@ -30,10 +32,11 @@ settings.register_profile("long", max_examples=5_000, deadline=None, suppress_he
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--gpu`, `--cuda` and `--every`."""
+    """Add `--gpu`, `--cuda`, `--every` and `--quick`."""
     parser.addoption("--gpu", action="store_true", help="collect tests/gpu, which needs an NVIDIA GPU and its driver")
     parser.addoption("--cuda", action="store_true", help="collect tests/cuda, which compiles CUDA C++ by nvcc of PATH")
     parser.addoption("--every", type=int, default=1, metavar="N", help="run the first case of each test, and each Nth")
+    parser.addoption("--quick", action="store_true", help="run one in three long tests, and some cases of all others")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -68,22 +71,27 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.no_cover)
 
 
-def is_left_out(item: pytest.Item) -> bool:
-    """Return whether a case is not in the share of one in N that its marker `scaled(N)` asks for.
+def is_left_out(item: pytest.Item, number: int, *, quick: bool) -> bool:
+    """Return whether case `number` of a test is not in the share that its marker `scaled(N)` or `--quick` asks for.
 
     A hash of its name decides: every N-th case could have the same value of one of several parameters.
     """
+    name = crc32(item.name.encode())
     shares = [mark.args[0] for mark in item.iter_markers("scaled") if mark.args]
-    return bool(shares) and not FULL and crc32(item.name.encode()) % shares[0] != 0
+    if shares and number and not FULL and name % shares[0]:
+        return True
+    long = item.get_closest_marker("long") is not None
+    return quick and (name % LONG != 0 if long else number >= FEW and name % MANY != 0)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect cases as `--every` and `scaled` require, among those selected by `-m` and `-k`, except SEMANTICS.
+    """Deselect cases as the options and `scaled` require, among those selected by `-m` and `-k`, except SEMANTICS.
 
     Coverage is measured on the first cases of each test only: the others run the same lines.
     """
     every: Any = config.getoption("--every")
+    quick: Any = config.getoption("--quick")
     numbers: Counter[str] = Counter()
     kept: list[pytest.Item] = []
     left_out: list[pytest.Item] = []
@@ -92,7 +100,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         number = numbers[test]
         numbers[test] += 1
         if SEMANTICS not in test:
-            if number % every or (number and is_left_out(item)):
+            if number % every or is_left_out(item, number, quick=quick):
                 left_out.append(item)
                 continue
             if number >= MEASURED:

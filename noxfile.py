@@ -53,6 +53,7 @@ nox.options.sessions = ["lint", "types", "arrows", "tests"]
 
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}  # per worker: NumPy threads of several processes slow each other down
 PARALLEL = ("-n", "auto", "--maxprocesses=4")
+QUICK = ("--quick", "--hypothesis-profile=ci")
 WITHOUT_FRAMEWORKS = (  # tests that neither need nor import a framework
     *("-m", "not torch and not jax", "--ignore-glob=*/test_torch_*.py"),
     *(f"--ignore=packages/{name}" for name in FRAMEWORKS),
@@ -91,12 +92,15 @@ def resumable(session: str) -> tuple[str, ...]:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """Run every test that needs no GPU, and enforce the coverage gates; arguments after `--` go to pytest instead."""
+    """Run a share of the tests that need no GPU, and enforce the coverage gates. `nox -s kernels` runs all of them.
+
+    Arguments after `--` go to pytest instead.
+    """
     install_for_tests(session, frameworks=True)
     if session.posargs:
         session.run("pytest", *session.posargs)
         return
-    session.run("pytest", *PARALLEL, "--hypothesis-profile=ci", "--cov", "--cov-report=", env=ONE_THREAD)
+    session.run("pytest", *PARALLEL, *QUICK, "--cov", "--cov-report=", env=ONE_THREAD)
     for package, floor in GATED.items():
         session.run("coverage", "report", f"--include=*/{package}/*", f"--fail-under={floor}", "--skip-covered")
 
@@ -105,14 +109,14 @@ def tests(session: nox.Session) -> None:
 def tests_312(session: nox.Session) -> None:
     """Run the tests on Python 3.12, without tests of torch and jax."""
     install_for_tests(session)
-    session.run("pytest", *PARALLEL, "--hypothesis-profile=ci", *WITHOUT_FRAMEWORKS, *session.posargs, env=ONE_THREAD)
+    session.run("pytest", *PARALLEL, *QUICK, *WITHOUT_FRAMEWORKS, *session.posargs, env=ONE_THREAD)
 
 
 @nox.session(name="tests-3.13", python=interpreter("3.13"))
 def tests_313(session: nox.Session) -> None:
     """Run the tests on Python 3.13, without tests of torch and jax."""
     install_for_tests(session)
-    session.run("pytest", *PARALLEL, "--hypothesis-profile=ci", *WITHOUT_FRAMEWORKS, *session.posargs, env=ONE_THREAD)
+    session.run("pytest", *PARALLEL, *QUICK, *WITHOUT_FRAMEWORKS, *session.posargs, env=ONE_THREAD)
 
 
 @nox.session
@@ -290,7 +294,7 @@ def oracle(session: nox.Session) -> None:
 
 @nox.session
 def kernels(session: nox.Session) -> None:
-    """Run all cases of tests that default to a share, except `mutants`; verify the examples' costs against ptxas.
+    """Run all cases of all tests, except `mutants`; verify the examples' costs against ptxas.
 
     An interrupted run continues: see `tools/resume.py`.
     """
@@ -303,7 +307,7 @@ def kernels(session: nox.Session) -> None:
     session.run("python", "-m", "tools.kernel_resources", "--verify", env={"PATH": path})
     everything = ONE_THREAD | {"PATH": path, "PYPTX_KERNELS": "all"}
     session.run(
-        *("pytest", *PARALLEL, *resumable("kernels"), "-m", "scaled", f"--ignore={SURVEYS}", *session.posargs),
+        *("pytest", *PARALLEL, *resumable("kernels"), f"--ignore={SURVEYS}", *session.posargs),
         env=everything,
     )
 

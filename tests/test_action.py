@@ -74,6 +74,7 @@ def test_inputs_reach_the_shell_through_its_environment_only() -> None:
 
 
 @pytest.mark.parametrize(("threads", "status"), [("32", 0), ("40", 1)])
+@pytest.mark.long
 def test_findings_fail_the_step_and_are_annotated_and_summarized(tmp_path: Path, threads: str, status: int) -> None:
     (tmp_path / "program.py").write_text(PROGRAM.replace("THREADS", threads))
     done = ran(tmp_path, "Run on a virtual GPU", command="program.py 'two words'")
@@ -84,6 +85,7 @@ def test_findings_fail_the_step_and_are_annotated_and_summarized(tmp_path: Path,
     assert ("| `fill` | 1 | " in summary, "error[out-of-bounds]" in summary) == (True, bool(status))
 
 
+@pytest.mark.long
 def test_a_program_that_launches_nothing_fails_unless_that_is_allowed(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text("print('nothing')\n")
     assert ran(tmp_path, "Run on a virtual GPU", command="program.py").returncode == 1

@@ -1,4 +1,4 @@
-"""`pytest --every=N` and the marker `scaled(N)` deselect cases of tests with many cases, but never all of a test."""
+"""`pytest --every=N`, `--quick` and the marker `scaled(N)` deselect cases, never all of a test that is not long."""
 
 from __future__ import annotations
 
@@ -103,3 +103,28 @@ def test_marked_files_run_a_share_with_each_value_of_each_parameter(run, monkeyp
 def test_marked_files_run_whole_if_all_are_asked_for(run, monkeypatch):
     monkeypatch.setenv("PYPTX_KERNELS", "all")
     assert len(passed(run("test_some.py", marked=PRODUCT))) == len(EVERYTHING) + 90
+
+
+LONG = """
+@pytest.mark.long
+@pytest.mark.parametrize("case", range(60))
+def test_long(case):
+    pass
+
+@pytest.mark.parametrize("case", range(80))
+def test_short(case):
+    pass
+"""
+
+
+def test_a_quick_run_has_a_third_of_long_tests_and_two_cases_and_a_quarter_of_each_other(run):
+    names = passed(run("test_some.py", "--quick", marked=LONG))
+    assert 10 < sum(name.startswith("test_long") for name in names) < 30
+    short = [name for name in names if name.startswith("test_short")]
+    assert short[:2] == ["test_short[0]", "test_short[1]"]
+    assert 10 < len(short) < 30
+    assert {"test_one", "test_many[0]", "test_many[1]", "TestOthers::test_many[b]"} <= {*names}
+
+
+def test_without_the_option_long_tests_run(run):
+    assert len(passed(run("test_some.py", marked=LONG))) == len(EVERYTHING) + 140

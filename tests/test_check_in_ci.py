@@ -39,6 +39,7 @@ def prepare(folder: Path, threads: int) -> None:
 
 
 @pytest.mark.parametrize(("command", "threads"), [(COMMANDS[0], 32), *((command, 40) for command in COMMANDS)])
+@pytest.mark.long
 def test_the_commands_of_the_page_run_and_fail_for_errors(command: str, threads: int, tmp_path: Path) -> None:
     prepare(tmp_path, threads)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

@@ -65,6 +65,7 @@ def test_every_module_comes_back_byte_for_byte(folder: str, sugar: bool) -> None
         assert "ptx.raw(" not in done.text
 
 
+@pytest.mark.long
 def test_rules_say_nearly_all_branches() -> None:
     """At most 5 % of all PTX branches stay branches in Python; at least 95 % of all loops become Python blocks."""
     branches = left = loops = raised = 0
@@ -80,6 +81,7 @@ def test_rules_say_nearly_all_branches() -> None:
     assert raised >= 0.95 * loops
 
 
+@pytest.mark.long
 def test_every_spin_on_a_barrier_is_one_call() -> None:
     """A poll that no rule rewrites is not in a spin loop: no branch shortly after it jumps to shortly before it."""
     polls = claimed = 0

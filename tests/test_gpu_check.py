@@ -187,6 +187,7 @@ def test_the_table_of_the_sanitizer_judges_what_it_can(
 
 
 @pytest.mark.ptxas
+@pytest.mark.long
 def test_tests_of_a_gpu_run_on_the_host_driver_and_compare_numbers(tmp_path: Path) -> None:
     environment = gpu_rehearsal.environment(gpu_rehearsal.host_driver(), tmp_path, gpu_rehearsal.tool("ptxas"))
     environment["PYTHONPATH"] = os.pathsep.join([environment["PYTHONPATH"], os.environ.get("PYTHONPATH", "")])

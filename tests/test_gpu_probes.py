@@ -49,6 +49,7 @@ def test_every_kernel_of_the_launch_tests_assembles(entry: Entry, target: str) -
 
 
 @pytest.mark.ptxas
+@pytest.mark.long
 def test_every_product_of_a_warp_assembles_and_the_simulator_is_within_its_bound() -> None:
     probes = [(product, product.probe(HOPPER)) for product in mma.warp_products(HOPPER)]
     first, *rest = [text.replace(" probe(", f" probe{i}(") for i, (_, text) in enumerate(probes)]

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.no_cover
 ROOT = Path(__file__).resolve().parents[1]
 
 
+@pytest.mark.long
 def test_two_hundred_hostile_files_do_nothing_but_write_their_bytes() -> None:
     command = [sys.executable, "-m", "tests.hostile_files"]  # a separate process: audit hooks cannot be removed
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)

@@ -93,6 +93,7 @@ def sites(source: str, name: str) -> dict[Key, bool]:
 
 
 @pytest.mark.parametrize(("name", "path"), TAKEN)
+@pytest.mark.long
 def test_a_wrong_rule_is_withdrawn_at_its_site_in_one_round(
     name: str, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

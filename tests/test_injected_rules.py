@@ -125,6 +125,7 @@ def sites(path: Path, chance: random.Random) -> frozenset[Key]:
     return frozenset(map(chance.choice, chance.sample(keys, min(SITES, len(keys)))))
 
 
+@pytest.mark.long
 def test_wrong_rewrites_are_rejected_at_their_sites_and_no_others() -> None:
     injected = 0
     for path in share(sorted(CORPUS.glob("*/*.ptx")), ONE_OF):
@@ -145,6 +146,7 @@ def test_wrong_rewrites_are_rejected_at_their_sites_and_no_others() -> None:
     assert injected >= LEAST
 
 
+@pytest.mark.long
 def test_several_wrong_rewrites_of_one_function_are_all_rejected() -> None:
     """Nested or adjacent wrong rewrites may cause rejection of right ones, too; all accepted rewrites are right."""
     injected = 0

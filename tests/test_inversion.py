@@ -141,6 +141,7 @@ def test_the_call_of_what_a_compiler_wrote_emits_it_again(producer: Path) -> Non
             assert same(emitted(call, case), case.node), source(call)
 
 
+@pytest.mark.long
 def test_most_of_what_compilers_write_is_calls() -> None:
     every = {
         (case.node.opcode, tuple(map(type, case.node.operands))): case for each in PRODUCERS for case in distinct(each)

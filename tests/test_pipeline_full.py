@@ -42,6 +42,7 @@ def emitted(python: str) -> str:
     return module_of(python).ptx()
 
 
+@pytest.mark.long
 def test_the_command_prints_many_files_and_each_emits_its_source(tmp_path: Path) -> None:
     for number, file in enumerate(FILES):
         words = ["-m", "pyptx.codegen", str(CORPUS / file), "--sugar", "-o", f"m{number}.py"]
@@ -62,6 +63,7 @@ def test_plain_and_sugared_python_emit_the_same_text_and_sugar_is_shorter(file: 
 
 @pytest.mark.ptxas
 @pytest.mark.parametrize("file", FILES)
+@pytest.mark.long
 def test_machine_code_of_the_python_is_that_of_the_source(file: str) -> None:
     source = (CORPUS / file).read_text(encoding="utf-8")
     target = next(part for part in file.split(".") if part.startswith("sm_"))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+import pytest
+
 PACKAGES = Path(__file__).parents[1] / "packages"
 
 
@@ -19,6 +21,7 @@ def forgetful(text: str) -> list[str]:
     ]
 
 
+@pytest.mark.long
 def test_what_asks_the_manager_is_cached_in_the_way_that_notices_a_late_plugin() -> None:
     assert forgetful("@functools.lru_cache(maxsize=4)\ndef rows():\n    return manager().targets()") == ["rows"]
     remembered = {

@@ -119,6 +119,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("name", LAUNCHED)
+@pytest.mark.long
 def test_the_lines_run_as_they_are_and_both_frameworks_get_the_same(
     name: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

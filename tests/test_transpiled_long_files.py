@@ -36,6 +36,7 @@ def long_text(functions: int) -> str:
 
 
 @pytest.mark.parametrize("functions", [1, 2_000])
+@pytest.mark.long
 def test_what_is_printed_is_imported_in_little_memory_and_writes_the_source(tmp_path: Path, functions: int) -> None:
     source, printed = tmp_path / "source.ptx", tmp_path / "printed.py"
     source.write_text(long_text(functions))

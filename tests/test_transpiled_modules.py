@@ -121,6 +121,7 @@ def modules(draw: st.DrawFn) -> str:
 
 @settings(deadline=None)
 @given(modules(), st.booleans())
+@pytest.mark.long
 def test_any_module_comes_back(source: str, sugar: bool) -> None:  # noqa: FBT001  drawn
     done = transpile(source, manager().sugar_rules() if sugar else ())
     assert module_of(done.text).ptx() == source

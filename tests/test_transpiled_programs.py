@@ -73,6 +73,7 @@ def program(lines: list[str], places: list[int]) -> str:
 
 @settings(deadline=None)
 @given(programs, st.booleans())
+@pytest.mark.long
 def test_any_program_comes_back(source: str, sugar: bool) -> None:  # noqa: FBT001  drawn
     done = transpile(source, manager().sugar_rules() if sugar else ())
     assert module_of(done.text).ptx() == source

@@ -40,6 +40,7 @@ def test_the_page_has_a_row_for_every_producer() -> None:
 
 
 @pytest.mark.parametrize("producer", full(producers(), default=SOME))
+@pytest.mark.long
 def test_a_row_is_what_is_printed_now(producer: str) -> None:
     assert rows()[producer] == measured(producer).columns()
 

@@ -109,6 +109,7 @@ def test_no_renaming_hides_a_mutant(folder: str) -> None:
             assert compare(one.module, other).same, (path, one.kind)
 
 
+@pytest.mark.long
 def test_the_corpus_has_mutants_of_every_kind_and_most_differ() -> None:
     kinds: dict[str, set[bool]] = {}
     for folder in FOLDERS:
@@ -130,6 +131,7 @@ def code(text: str) -> list[str]:
 
 @pytest.mark.ptxas
 @pytest.mark.parametrize("folder", share(FOLDERS, 2))
+@pytest.mark.long
 def test_ptxas_makes_the_same_code_of_what_is_the_same(folder: str) -> None:
     made = 0
     for path, text in some(folder, 5):

@@ -543,6 +543,7 @@ print("all-gather" in jax.jit(doubled).lower(x).compile().as_text())
 
 
 @pytest.mark.jax
+@pytest.mark.long
 def test_sharded_arrays_in_jax() -> None:
     environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_PLATFORMS": "cpu"}
     command = [sys.executable, "-c", SHARDED]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.ptxas
 @pytest.mark.parametrize("page", SESSIONS, ids=name)
+@pytest.mark.long
 def test_the_commands_of_a_page_print_what_the_page_says(page: Path, tmp_path: Path) -> None:
     for block, printed in run(page, tmp_path).outputs:
         assert masked(block.text) == masked(printed), f"{page.name}:{block.line}: stale: run `python -m tests.docs`"

@@ -45,6 +45,7 @@ def document(tmp_path: Path) -> Path:
     return project / "user.py"
 
 
+@pytest.mark.long
 def test_a_word_of_an_absent_package_is_unknown_and_hides_no_misspelt_one(document: Path) -> None:
     with LanguageServer([sys.executable, str(SERVER), "--stdio"], document.parent) as server:
         server.open(document)

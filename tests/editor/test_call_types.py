@@ -80,6 +80,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Language
 
 
 @pytest.mark.parametrize(("imports", "parameters", "array", "given"), FRAMEWORKS)
+@pytest.mark.long
 def test_a_call_returns_an_array_of_its_arguments_framework(
     project: tuple[LanguageServer, Path], imports: str, parameters: str, array: str, given: str
 ) -> None:

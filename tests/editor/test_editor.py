@@ -65,6 +65,7 @@ def end(line: int) -> tuple[int, int]:
     return line, len(LINES[line])
 
 
+@pytest.mark.long
 def test_every_word_of_an_instruction_is_offered_at_the_dot_before_it(server: LanguageServer, document: Path) -> None:
     call, _, _ = LINES[3].partition("(")
     words = call.split(".")

@@ -58,6 +58,7 @@ def bench(folder: Path, *words: str, driver: str = "") -> subprocess.CompletedPr
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.long
 def test_the_report_has_each_time_and_the_bytes_of_all_arrays(file: str, tmp_path: Path) -> None:
     done = bench(tmp_path, f"{file}:copied", "--N", "64", "--runs", "20", "--json")
     assert (done.returncode, done.stderr) == (0, "")
@@ -74,6 +75,7 @@ def test_the_report_has_each_time_and_the_bytes_of_all_arrays(file: str, tmp_pat
     assert {"CUDA driver", "pyptx-torch", "torch"} <= found["versions"].keys()
 
 
+@pytest.mark.long
 def test_a_fault_of_the_kernel_is_an_error_that_names_the_first_failed_call(file: str, tmp_path: Path) -> None:
     done = bench(tmp_path, file, "--N", "32", "--far", str(1 << 40))
     assert (done.returncode, done.stdout) == (2, "")
@@ -99,6 +101,7 @@ def test_errors_have_status_2_and_help(
     assert "\nhelp: " in error
 
 
+@pytest.mark.long
 def test_without_a_driver_there_is_help(file: str, tmp_path: Path) -> None:
     done = bench(tmp_path, file, "--N", "32", driver="libcuda-is-not-installed.so")
     assert (done.returncode, done.stdout) == (2, "")

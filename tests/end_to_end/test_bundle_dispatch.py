@@ -290,6 +290,7 @@ def tensors(draw: st.DrawFn) -> Tensor | None:
 
 @settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(changes=st.lists(st.tuples(st.sampled_from(NAMES), tensors()), min_size=50, max_size=200))
+@pytest.mark.long
 def test_whatever_a_tensor_says_the_answer_is_a_code_with_words(
     program: Path, changes: list[tuple[str, Tensor | None]]
 ) -> None:

@@ -31,6 +31,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
     return run(Path(sys.executable), str(PROGRAM), str(library), "libcuda.so.1")
 
 
+@pytest.mark.long
 def test_a_packed_call_launches_on_the_stream_that_tvm_ffi_calls_current(seen: Seen) -> None:
     assert [seen.steps[step] for step in ("launched", "again", "other")] == ["None"] * 3
     launches = seen.all("cuLaunchKernelEx")

@@ -361,6 +361,7 @@ def loads_or_says_why(bundle: Path) -> None:
 
 @OFTEN
 @given(data=st.data())
+@pytest.mark.long
 def test_any_value_may_stand_anywhere_in_the_manifest(data: st.DataObject, bundle: Path, sound: Path) -> None:
     document = manifest(sound)
     path = data.draw(st.sampled_from(sorted(places(document), key=str)))

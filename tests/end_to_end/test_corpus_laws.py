@@ -47,6 +47,7 @@ def some(folder: str, turn: int, most: int = MOST) -> Sequence[tuple[str, bytes,
     return trees(folder) if folder == BY_HAND else at_most(trees(folder), most, turn)
 
 
+@pytest.mark.long
 def test_there_is_a_corpus() -> None:
     assert sum(len(trees(folder)) for folder in FOLDERS) >= 150
 

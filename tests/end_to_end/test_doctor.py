@@ -115,6 +115,7 @@ def test_tools_are_told_with_the_newest_ptx_that_they_read(as_it_is: Report) -> 
 
 @pytest.mark.torch
 @pytest.mark.jax
+@pytest.mark.long
 def test_frameworks_say_whether_they_see_a_gpu(report: Callable[..., Report]) -> None:
     _, lines = report({"JAX_PLATFORMS": "cpu", "CUDA_VISIBLE_DEVICES": ""}, leave_out=())
     for name in QUICK:

@@ -68,6 +68,7 @@ def test_numpy_arrays_of_any_size_are_doubled(run: Any, shape: tuple[int, int]) 
 @pytest.mark.torch
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("run", [by_elements, fixed], ids=["by elements", "fixed"])
+@pytest.mark.long
 def test_tensors_of_any_size_are_doubled(run: Any, shape: tuple[int, int]) -> None:
     import torch
 
@@ -82,6 +83,7 @@ def test_tensors_of_any_size_are_doubled(run: Any, shape: tuple[int, int]) -> No
 
 
 @pytest.mark.torch
+@pytest.mark.long
 def test_a_graph_for_sizes_that_vary_takes_none_too() -> None:
     import torch
 

@@ -168,6 +168,7 @@ def interruptible() -> Iterator[None]:
 
 @pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("line", ["check", "sim --block 1024 --grid 4000", "transpile"])
+@pytest.mark.long
 def test_an_interrupt_ends_the_command_with_one_line(line: str, tmp_path: Path) -> None:
     path = tmp_path / "endless.ptx"
     if line.startswith("sim"):

@@ -83,6 +83,7 @@ def run(folder: Path, text: str, *options: str) -> subprocess.CompletedProcess[s
     return subprocess.run(words, check=False, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
 
 
+@pytest.mark.long
 def test_calls_compiled_functions_and_gradients_are_right(tmp_path: Path) -> None:
     done = run(tmp_path, CORRECT, "--schedules", "2")
     assert done.returncode == 0, done.stderr
@@ -90,6 +91,7 @@ def test_calls_compiled_functions_and_gradients_are_right(tmp_path: Path) -> Non
     assert "12 launches of 5 kernels on pyptx virtual GPU (sm_90a)" in done.stderr
 
 
+@pytest.mark.long
 def test_a_fault_is_found_at_the_line_of_the_kernel(tmp_path: Path) -> None:
     done = run(tmp_path, FAULTY)
     assert done.returncode == 1

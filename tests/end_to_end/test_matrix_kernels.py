@@ -35,6 +35,7 @@ def bound(a, b):
 
 
 @pytest.mark.parametrize(("size", "numerics"), CASES, ids=str)
+@pytest.mark.long
 def test_a_product_of_any_size_is_right_and_clean(size, numerics):
     m, n, k = size
     a, b = inputs(m, n, k)

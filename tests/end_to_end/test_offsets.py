@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -95,6 +96,7 @@ TREES = st.recursive(NAMES, grown, max_leaves=7)
 @example(tree=("*", ("*", "u", "v"), 4), sign="+", seed=0)
 @example(tree=("*", ("+", ("*", "u", "v"), "s"), 4), sign="-", seed=1)
 @example(tree=("+", "u", ("*", ("*", "h", "i"), 300)), sign="+", seed=2)
+@pytest.mark.long
 def test_a_pointer_and_an_expression_meet_without_wrapping(tree: Any, sign: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     bits = {name: rng.choice(EDGES, LANES) ^ rng.integers(0, 4, LANES, np.uint64) for name in TYPES}

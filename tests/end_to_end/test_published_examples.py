@@ -82,6 +82,7 @@ SIMULATED = full(
 
 @pytest.mark.usefixtures("examples")
 @pytest.mark.parametrize(("case", "mode"), SIMULATED, ids=[f"{case[0]}-{mode}" for case, mode in SIMULATED])
+@pytest.mark.long
 def test_a_published_product_is_right_and_clean_on_the_simulator(
     case: tuple[str, str, tuple[int, ...]], mode: dict[str, Any]
 ) -> None:
@@ -145,6 +146,7 @@ def test_the_published_flagship_is_right_and_ends_too_early() -> None:
 @pytest.mark.hopper
 @pytest.mark.usefixtures("examples")
 @pytest.mark.parametrize("mode", full([{}, {"delay_async": True}, {"seed": 1}], default=[{"seed": 1}]), ids=str)
+@pytest.mark.long
 def test_the_published_flagship_writes_what_tma_still_stores_with_two_tiles_a_cluster(mode: dict[str, Any]) -> None:
     module = importlib.import_module("examples.hopper.gemm_highperf_hopper")
     m, n, k = 2 * module.BM, 2 * module.BN, 2 * module.BK
@@ -158,6 +160,7 @@ def test_the_published_flagship_writes_what_tma_still_stores_with_two_tiles_a_cl
 
 
 @pytest.mark.usefixtures("examples")
+@pytest.mark.long
 def test_the_published_flagship_traces_unchanged_and_assembles_for_any_sizes() -> None:
     kernel = importlib.import_module("examples.hopper.gemm_highperf_hopper").gemm_warp_specialized
     texts = {kernel.ptx(M=size, N=size, K=size) for size in (512, 1024, 8192)}

@@ -73,6 +73,7 @@ def test_another_number_needs_no_new_trace() -> None:
 
 
 @pytest.mark.torch
+@pytest.mark.long
 def test_torch_compiles_a_number_as_an_operand(monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 

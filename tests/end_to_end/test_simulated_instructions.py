@@ -101,6 +101,7 @@ def _compile(operands: Operands, ends: dict[int, int]) -> None:
         _step(operands, _meaning(operands), None)
 
 
+@pytest.mark.long
 def test_no_instruction_lacks_semantics() -> None:
     missing, _, _ = _missing()
     assert missing == {}

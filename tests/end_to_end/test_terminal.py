@@ -108,6 +108,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("columns", [80, 120])
+@pytest.mark.long
 def test_terminal_shows_what_is_in_the_golden_files(folder: Path, columns: int) -> None:
     shown = on_terminal(folder, columns, {})
     golden = FOLDER / f"{columns}.txt"
@@ -118,6 +119,7 @@ def test_terminal_shows_what_is_in_the_golden_files(folder: Path, columns: int) 
     assert on_terminal(folder, columns, {"NO_COLOR": "1"}) == plain(shown)
 
 
+@pytest.mark.long
 def test_rich_only_wraps_tables(folder: Path) -> None:
     without = on_terminal(folder, 80, {}, f"import sys\nsys.modules['rich'] = None\n{PROGRAM}")
     assert plain(without).split() == plain(on_terminal(folder, 80, {})).split()

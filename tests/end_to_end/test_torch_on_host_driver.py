@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 pytestmark = [pytest.mark.torch, pytest.mark.ptxas]
 
 
+@pytest.mark.long
 def test_outputs_many_scalars_and_threads_come_out_right_in_cold_and_warm_calls(tmp_path: Path) -> None:
     environment = gpu_rehearsal.environment(gpu_rehearsal.host_driver(), tmp_path, gpu_rehearsal.tool("ptxas"))
     environment["PYTHONPATH"] = os.pathsep.join([environment["PYTHONPATH"], os.environ.get("PYTHONPATH", "")])

@@ -59,6 +59,7 @@ def backward() -> Any:
 
 @pytest.mark.parametrize(("sizes", "splits"), [*((sizes, 1) for sizes in FORWARD), *SPLIT], ids=str)
 @each_schedule
+@pytest.mark.long
 def test_attention_equals_its_float64_reference_and_gives_nothing_to_find(
     sizes: Sizes, splits: int, schedule: Mapping[str, Any]
 ) -> None:
@@ -117,6 +118,7 @@ def attended_by_torch(q: Any, k: Any, v: Any) -> tuple[Any, Any]:
 @pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # torch.compile emits the warning
 @pytest.mark.parametrize("name", BACKWARDS)
 @pytest.mark.parametrize("compiled", full([False, True], default=[False]))
+@pytest.mark.long
 def test_torch_differentiates_attention(name: str, compiled: bool) -> None:  # noqa: FBT001  a parameter of the test
     import torch
 
@@ -167,6 +169,7 @@ if FULL:
 
 @pytest.mark.parametrize("splits", full([1, *SPLITS], default=[1, 5]))
 @pytest.mark.parametrize("head_dim", full([64, 128], default=[64]))
+@pytest.mark.long
 def test_results_leave_through_shared_memory_without_a_bank_conflict(
     monkeypatch: pytest.MonkeyPatch, head_dim: int, splits: int
 ) -> None:
@@ -188,6 +191,7 @@ def test_keys_are_split_where_tiles_of_queries_leave_multiprocessors_idle() -> N
         assert splits_for(64, heads, queries, 1 << 16) == 1
 
 
+@pytest.mark.long
 def test_the_entry_splits_as_it_chooses_or_is_told() -> None:
     sizes = Sizes(64, 1, 70, 1000, 1, 1)
     q, k, v = sizes.inputs()[:3]
@@ -294,6 +298,7 @@ def test_registers_suffice_and_ptxas_has_no_advice(sizes: Sizes) -> None:
 @pytest.mark.ptxas
 @pytest.mark.parametrize("sizes", ASSEMBLED, ids=str)
 @pytest.mark.parametrize("splits", full([1, 4], default=[1]))
+@pytest.mark.long
 def test_exponentials_overlap_with_products(sizes: Sizes, splits: int) -> None:
     """An iteration waits for its score MMAs before its exponentials; the next iteration waits for its P · V MMAs."""
     loop = main_loop(forward().kernel_for(sizes.head_dim, splits).sass(**sizes.dimensions()))

@@ -42,6 +42,7 @@ def inputs_of(sizes: Sizes) -> tuple[np.ndarray[Any, Any], ...]:
 
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 @each_schedule
+@pytest.mark.long
 def test_gradients_equal_their_float64_reference_and_give_nothing_to_find(
     sizes: Sizes, schedule: Mapping[str, Any]
 ) -> None:

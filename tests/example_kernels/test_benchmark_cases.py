@@ -115,6 +115,7 @@ def test_the_command_lists_its_cases():
 
 @pytest.mark.torch
 @pytest.mark.hopper
+@pytest.mark.long
 def test_the_command_rehearses_without_a_gpu():
     command = [sys.executable, "-m", "benchmarks.kernels", "--dry-run", "hopper simple"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

@@ -75,6 +75,7 @@ def test_a_wrong_kernel_is_not_measured():
     assert not device.captured
 
 
+@pytest.mark.long
 def test_a_kernel_that_raises_fails_alone():
     def broken(*_):
         raise ValueError("no such kernel\nand more")

@@ -44,6 +44,7 @@ def backward() -> Any:
 
 @pytest.mark.parametrize("sizes", FORWARD, ids=str)
 @each_schedule
+@pytest.mark.long
 def test_attention_equals_its_float64_reference_and_gives_nothing_to_find(
     sizes: Sizes, schedule: Mapping[str, Any]
 ) -> None:
@@ -59,6 +60,7 @@ def test_attention_equals_its_float64_reference_and_gives_nothing_to_find(
 
 @pytest.mark.parametrize("sizes", BACKWARD, ids=str)
 @pytest.mark.parametrize("schedule", full(SCHEDULES, default=SCHEDULES[2:3]), ids=str)
+@pytest.mark.long
 def test_gradients_equal_their_float64_reference_and_give_nothing_to_find(
     sizes: Sizes, schedule: Mapping[str, Any]
 ) -> None:
@@ -84,6 +86,7 @@ def test_gradients_equal_their_float64_reference_and_give_nothing_to_find(
 
 
 @pytest.mark.torch
+@pytest.mark.long
 def test_torch_differentiates_attention() -> None:
     import torch
 

@@ -78,6 +78,7 @@ def check(kernel: Any, shape: tuple[int, int, int], schedule: Mapping[str, Any],
 
 
 @pytest.mark.parametrize(("name", "shape", "schedule"), RUNS, ids=str)
+@pytest.mark.long
 def test_a_product_equals_its_float64_reference_and_gives_nothing_to_find(
     name: str, shape: tuple[int, int, int], schedule: Mapping[str, Any]
 ) -> None:
@@ -87,6 +88,7 @@ def test_a_product_equals_its_float64_reference_and_gives_nothing_to_find(
 @pytest.mark.parametrize("schedule", full(SCHEDULES, default=SCHEDULES[3:4]), ids=str)
 @pytest.mark.parametrize("plan", full(PLANS, default=PLANS[:1]), ids=str)
 @pytest.mark.parametrize(("name", "blocks"), LAST, ids=str)
+@pytest.mark.long
 def test_it_may_be_cut_up_in_any_way(
     name: str, blocks: Mapping[str, int], plan: Mapping[str, Any], schedule: Mapping[str, Any]
 ) -> None:
@@ -111,6 +113,7 @@ def test_a_plan_that_cannot_be_is_refused(plan: Mapping[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("schedule", full(SCHEDULES, default=SCHEDULES[1:2]), ids=str)
+@pytest.mark.long
 def test_a_tile_that_two_pairs_take_is_found(schedule: Mapping[str, Any]) -> None:
     """If two CTA pairs compute a tile, its values are still correct; only the race check detects it."""
     from examples.blackwell.gemm_persistent_blackwell import Taking, TakingBlock

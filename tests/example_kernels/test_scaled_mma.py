@@ -78,6 +78,7 @@ def assert_close(actual: Array, expected: Array) -> None:
 
 
 @pytest.mark.parametrize(("name", "shape", "sizes", "schedule"), CASES, ids=str)
+@pytest.mark.long
 def test_a_product_equals_what_its_factors_stand_for_and_gives_nothing_to_find(
     name: str, shape: tuple[int, int, int], sizes: Mapping[str, int], schedule: Mapping[str, Any]
 ) -> None:
@@ -88,6 +89,7 @@ def test_a_product_equals_what_its_factors_stand_for_and_gives_nothing_to_find(
 
 
 @pytest.mark.parametrize("counts", [(1, 1), (1, 72), (40, 1)])
+@pytest.mark.long
 def test_a_single_scale_is_for_the_whole_matrix(counts: Sequence[int]) -> None:
     a, b, *scales = draw("fp8", 40, 72, 64)
     scales = [scale[:count] for scale, count in zip(scales, counts, strict=True)]
@@ -110,6 +112,7 @@ def test_more_stages_than_tensor_memory_has_room_for_are_refused() -> None:
 
 
 @pytest.mark.parametrize("name", ["mxfp8", "nvfp4"])
+@pytest.mark.long
 def test_what_is_no_number_in_a_row_stays_there(name: str) -> None:
     """NaN and inf stay in their rows: elements past the edges are zero and use no scale factors of other rows."""
     rng, quantize = np.random.default_rng(5), import_module(f"examples.blackwell.quantize_{name}").quantize
@@ -132,6 +135,7 @@ def test_the_text_does_not_grow_with_the_problem(name: str) -> None:
 
 @EACH
 @pytest.mark.ptxas
+@pytest.mark.long
 def test_registers_suffice_and_the_loop_multiplies_and_copies_scales(name: str) -> None:
     kernel, opcode = module_of(name).gemm, PRODUCTS[name]
     sizes = {"M": 4096, "N": 4096, **SIZES[name]}

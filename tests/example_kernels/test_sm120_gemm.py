@@ -44,6 +44,7 @@ def check(result: Any, expected: Any) -> None:
 
 @pytest.mark.parametrize("shape", full(SHAPES, default=SHAPES[:2]), ids=str)
 @pytest.mark.parametrize("schedule", full(SCHEDULES, default=SCHEDULES[:1]), ids=str)
+@pytest.mark.long
 def test_a_product_equals_float64_without_a_finding(shape: tuple[int, int, int], schedule: Mapping[str, Any]) -> None:
     (m, n, k), rng = shape, np.random.default_rng(0)
     a, b = (rng.standard_normal(size).astype(ml_dtypes.bfloat16) for size in ((m, k), (k, n)))
@@ -92,6 +93,7 @@ def test_the_text_does_not_grow_with_the_problem() -> None:
 
 @pytest.mark.ptxas
 @pytest.mark.parametrize("name", full(list(KERNELS), default=["dense", "nvfp4"]))
+@pytest.mark.long
 def test_registers_suffice_and_its_loop_multiplies(name: str) -> None:
     kernel, sizes = KERNELS[name]
     resources = kernel.resources(**sizes)  # pytest turns ptxas advisories, which are warnings, into errors

@@ -75,5 +75,6 @@ PIECES = st.one_of(
 
 @settings(max_examples=COUNT, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(PIECES, max_size=30).map("".join), st.booleans())
+@pytest.mark.long
 def test_texts_of_words_and_marks_come_back_and_are_judged_in_time(text: str, begun: bool) -> None:  # noqa: FBT001 - drawn
     assert_sound(PREFIX * begun + text, "drawn")

@@ -26,12 +26,14 @@ UNDEFINED_READS = 10
 
 
 @pytest.mark.parametrize("first", range(0, PROGRAMS, CHUNK))
+@pytest.mark.long
 def test_programs_give_the_results_of_the_reference_and_no_finding(first: int) -> None:
     found = {seed: failure(program(seed), schedules(seed, SCHEDULES)) for seed in range(first, first + CHUNK)}
     assert {seed: str(each) for seed, each in found.items() if each} == {}
 
 
 @pytest.mark.parametrize("first", range(0, UNDEFINED_READS, 5))
+@pytest.mark.long
 def test_a_stored_shuffle_from_an_absent_lane_is_reported(first: int) -> None:
     found = {seed: failure(with_undefined_read(seed), schedules(seed, SCHEDULES)) for seed in range(first, first + 5)}
     assert {seed: str(each) for seed, each in found.items() if each} == {}

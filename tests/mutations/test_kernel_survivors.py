@@ -42,6 +42,7 @@ def trial(subject: Case, module: Module) -> SimulationResult:
 
 
 @pytest.mark.parametrize("name", TRIED)
+@pytest.mark.long
 def test_a_mutant_is_found_or_stands_in_the_list(name: str) -> None:
     subject = KERNELS[name]
     assert subject.run().clean

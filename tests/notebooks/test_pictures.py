@@ -49,6 +49,7 @@ def test_the_committed_notebook_has_no_outputs() -> None:
     assert [cell.outputs for cell in notebook.cells if cell.cell_type == "code" and cell.outputs] == []
 
 
+@pytest.mark.long
 def test_each_cell_shows_its_picture(cells: list[NotebookNode]) -> None:
     shown = [cell for cell in cells if cell.outputs]
     assert len(shown) == len(PICTURES)

@@ -18,6 +18,7 @@ SHARE = 16
 
 
 @pytest.mark.ptxas
+@pytest.mark.long
 def test_check_has_an_error_exactly_where_ptxas_has_one() -> None:
     cases = judged(find_tool("ptxas"), seed=1, share=SHARE)
     assert [str(case) for case in cases if case.differs and not case.listed] == []

@@ -16,6 +16,7 @@ COUNT = 8 * len(CHANGES)
 
 
 @pytest.mark.ptxas
+@pytest.mark.long
 def test_a_change_is_an_error_exactly_where_ptxas_has_one() -> None:
     verdicts = judge_all([find_tool("ptxas")], seed=1, count=COUNT)
     assert [str(verdict) for verdict in verdicts if verdict.outcome in (MISS, ALONE)] == []

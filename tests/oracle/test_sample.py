@@ -20,6 +20,7 @@ from .report import Report, laxer, stricter
 pytestmark = [pytest.mark.no_cover, pytest.mark.ptxas]
 
 
+@pytest.mark.long
 def test_table_and_ptxas_agree_but_for_the_reviewed_list() -> None:
     report = Report()
     known = chapters()

@@ -38,6 +38,7 @@ def written_by_examples() -> list[str]:
     return texts
 
 
+@pytest.mark.long
 def test_ptxas_accepts_what_we_write_on_exactly_the_targets_that_the_table_allows(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -95,6 +95,7 @@ def rows_on(target: str) -> list[InstructionRow]:
 
 
 @pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.long
 def test_every_form_of_a_target_compiles_but_for_those_that_are_listed(target: str) -> None:
     chance = random.Random(3)  # with this seed, each pattern of `NOT_SIMULATED` matches a drawn form
     rows_of_target, unlisted, listed, asked = rows_on(target), {}, set[str](), 0
@@ -153,6 +154,7 @@ def test_ptxas_takes_the_forms_that_are_run(target: str) -> None:
 
 @pytest.mark.parametrize("target", RUN_TARGETS)
 @pytest.mark.parametrize("checks", ["all", "none"])
+@pytest.mark.long
 def test_random_forms_run_on_random_values(checks: str, target: str) -> None:
     """On random values an instruction may fault, but the simulator must not raise an internal error."""
     chance = random.Random(3)

@@ -89,6 +89,7 @@ def test_each_cluster_is_worked_on_once(options: dict[str, Any], cluster: int) -
     np.testing.assert_array_equal(out, np.full(24, 32))
 
 
+@pytest.mark.long
 def test_how_many_waves_there_are_depends_on_the_schedule() -> None:
     waves = {launch(PERSISTENT, seed=seed)[0].statistics.waves for seed in range(1, 12)}
     assert 1 in waves, waves
@@ -124,6 +125,7 @@ def test_clusters_without_room_are_worked_on_once(cluster: int, room: int, optio
     np.testing.assert_array_equal(out, np.full(24, 32))
 
 
+@pytest.mark.long
 def test_a_schedule_refuses_requests_though_the_room_is_known() -> None:
     waves = {launch(PERSISTENT, seed=seed, resident_blocks=4)[0].statistics.waves for seed in range(1, 12)}
     assert len(waves) > 1, waves

@@ -137,6 +137,7 @@ def kernel_of(it: Product, places: dict[str, int], words: list[int], columns: in
 
 @pytest.mark.parametrize("case", share(CASES, 2), ids=str)
 @pytest.mark.parametrize("options", [{"seed": 2}, {"delay_async": True}], ids=str)
+@pytest.mark.long
 def test_a_kernel_of_calls_multiplies(case: Product, options: dict[str, Any]) -> None:
     bench = Bench()
     it = bench.add(case)

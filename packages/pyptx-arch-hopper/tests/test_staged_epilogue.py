@@ -94,6 +94,7 @@ def explored(text: str) -> tuple[Exploration, NDArray[np.uint16]]:
     return found, out
 
 
+@pytest.mark.long
 def test_who_writes_again_behind_a_wait_and_a_barrier_is_right_and_clean() -> None:
     found, out = explored(kernel(WAIT + MEET))
     assert found.clean, str(found)
@@ -101,6 +102,7 @@ def test_who_writes_again_behind_a_wait_and_a_barrier_is_right_and_clean() -> No
 
 
 @pytest.mark.parametrize("before", [WAIT, MEET, ""], ids=["a wait, no barrier", "a barrier, no wait", "neither"])
+@pytest.mark.long
 def test_who_writes_what_tma_may_still_read_is_found_under_every_schedule(before: str) -> None:
     text = kernel(before)
     found, _ = explored(text)
@@ -114,6 +116,7 @@ def test_who_writes_what_tma_may_still_read_is_found_under_every_schedule(before
     assert {shown.finding.rule for shown in found.findings} <= {"early-reuse", "shared-race"}
 
 
+@pytest.mark.long
 def test_a_tile_that_no_fence_shows_to_tma_is_found_too() -> None:
     found, _ = explored(kernel(WAIT + MEET, fence=""))
     (shown,) = found.findings

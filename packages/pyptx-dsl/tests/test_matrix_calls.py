@@ -199,6 +199,7 @@ def judged(text, target, folder):
 
 
 @pytest.mark.hopper
+@pytest.mark.long
 def test_every_call_runs_somewhere():
     everywhere = set().union(*(traced(target)[1] for target in TARGETS))
     assert {call.name for call in CALLS} == everywhere

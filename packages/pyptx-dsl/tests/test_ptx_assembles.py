@@ -102,6 +102,7 @@ def declared(node: Instruction, known: set[str]) -> None:
             known.add(name)
 
 
+@pytest.mark.long
 def test_every_row_assembles_with_every_combination_of_its_modifiers() -> None:
     def body() -> None:
         known = set[str]()

@@ -419,6 +419,7 @@ def test_every_name_is_there_once_and_where_the_index_says() -> None:
     assert set(ptx.__all__) <= set(dir(ptx))
 
 
+@pytest.mark.long
 def test_every_module_of_the_index_can_be_imported_by_itself() -> None:
     for module in names.MODULES:
         code = f"import pyptx_dsl.{module}"

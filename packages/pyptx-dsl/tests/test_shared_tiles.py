@@ -72,6 +72,7 @@ def tiles(draw: st.DrawFn) -> SharedTile:
 
 @settings(deadline=None)
 @given(tiles(), st.data())
+@pytest.mark.long
 def test_a_descriptor_reads_what_tma_brought(tile: SharedTile, data: st.DataObject) -> None:
     elements = 8 // min(8, tile.dtype.bits)
     k = data.draw(st.integers(0, tile.k // tile.k_step - 1)) * tile.k_step

@@ -60,6 +60,7 @@ def counts(words: tuple[str, ...]) -> frozenset[int]:
     )
 
 
+@pytest.mark.long
 def test_every_form_of_every_row_can_be_spelt_and_called() -> None:
     for each in ROWS:
         for text in islice(forms(each), 12):
@@ -179,6 +180,7 @@ def test_the_stub_does_not_depend_on_the_order_of_rows() -> None:
     assert write_stubs({CORE: tuple(reversed(ROWS))}) == {CORE: STUB}
 
 
+@pytest.mark.long
 def test_the_command_writes_a_stub_where_type_checkers_look(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["stubs", "--output", str(tmp_path)]) == 0
     path = tmp_path / "pyptx_dsl" / "instructions" / "instruction_set.pyi"
@@ -187,6 +189,7 @@ def test_the_command_writes_a_stub_where_type_checkers_look(tmp_path: Path, caps
     assert main(["stubs", "--nonsense"]) == 2
 
 
+@pytest.mark.long
 def test_the_command_writes_nothing_for_a_package_without_instructions(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

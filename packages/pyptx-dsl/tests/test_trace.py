@@ -346,6 +346,7 @@ def test_the_prologue_comes_before_everything() -> None:
     assert [line for line in body_lines(k) if "bar" in line] == ["bar.sync 1;", "bar.sync 0;", "bar.sync 2;"]
 
 
+@pytest.mark.long
 def test_tracing_is_linear_in_long_functions(tmp_path: Path) -> None:
     """Lines are looked up once per function: 16 times the instructions take at most 40 times as long."""
     import time

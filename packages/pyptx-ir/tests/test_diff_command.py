@@ -152,6 +152,7 @@ HOSTILE: dict[str, tuple[Callable[[int], str], Callable[[int], str]]] = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.long
 def test_hostile_pairs_take_time_in_proportion(name: str) -> None:
     """Four times as much PTX may take eight times as long; quadratic time would be sixteen times."""
     left, right = HOSTILE[name]
@@ -164,6 +165,7 @@ def test_hostile_pairs_take_time_in_proportion(name: str) -> None:
     assert seconds[1] <= 8 * max(seconds[0], 0.2)
 
 
+@pytest.mark.long
 def test_an_edited_copy_of_a_large_module_is_compared_in_seconds() -> None:
     lines = [usual(i) for i in range(20_000)]
     edited = [line.replace("%r", "%q") for line in lines]

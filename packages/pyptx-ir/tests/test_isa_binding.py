@@ -89,6 +89,7 @@ def test_an_operand_has_the_types_of_its_registers(text: str, types: dict[str, t
     assert found.types == types
 
 
+@pytest.mark.long
 def test_every_form_fits_the_types_that_its_operands_have() -> None:
     for row in manager().instructions():
         for text in some_forms(row, Random(5), 3):

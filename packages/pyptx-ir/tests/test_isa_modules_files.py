@@ -150,6 +150,7 @@ def test_a_file_is_reported_before_the_next_is_read(tmp_path: Path, files: list[
     assert process.returncode == 1
 
 
+@pytest.mark.long
 def test_a_reader_that_goes_away_ends_the_command_without_a_word(tmp_path: Path) -> None:
     many = entry("".join(f"mov.b32 %r1, name{i}x;\n" for i in range(3000)))
     paths = [tmp_path / f"{i}.ptx" for i in range(8)]

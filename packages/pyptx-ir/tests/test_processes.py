@@ -33,6 +33,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.long
 def test_each_item_gives_one_result(number: int) -> None:
     with in_processes(abs, range(-2 * IN_FLIGHT, 0), number) as results:
         assert sorted(results) == list(range(1, 2 * IN_FLIGHT + 1))
@@ -62,6 +63,7 @@ def test_leaving_early_hands_no_more_out() -> None:
 
 @pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("lines", [1, 2, 150, 301])
+@pytest.mark.long
 def test_an_interrupt_at_any_time_ends_all_processes(lines: int) -> None:
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen([sys.executable, "-c", PROGRAM], **pipes, text=True, start_new_session=True) as process:
@@ -83,6 +85,7 @@ def test_an_interrupt_at_any_time_ends_all_processes(lines: int) -> None:
 
 
 @pytest.mark.usefixtures("interruptible")
+@pytest.mark.long
 def test_an_interrupt_of_the_command_alone_waits_for_the_calls_that_run() -> None:
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     program = PROGRAM.replace("[1000] * 2", "[1] * 100")

@@ -308,6 +308,7 @@ def test_every_statement_reads_back_from_its_canonical_text(node: n.Statement) -
 
 @settings(deadline=None)
 @given(st.lists(STATEMENTS, max_size=6).map(apart))
+@pytest.mark.long
 def test_every_module_built_by_hand_is_text_that_reads_back(body: tuple[n.Statement, ...]) -> None:
     tree = n.Module(body)
     assert parse(emit(tree)) == tree
@@ -326,6 +327,7 @@ def test_any_text_at_all_comes_back_byte_for_byte(text: str) -> None:
 
 @settings(deadline=None)
 @given(st.lists(STATEMENTS, max_size=6).map(apart), st.sampled_from(("canonical", "nvcc", "llvm")))
+@pytest.mark.long
 def test_every_module_built_by_hand_reads_back_from_any_style(body: tuple[n.Statement, ...], name: str) -> None:
     style = KNOWN[name]
     tree = n.Module(body)

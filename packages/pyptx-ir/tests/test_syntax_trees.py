@@ -421,6 +421,7 @@ def test_reading_leaves_frozen_what_somebody_froze() -> None:
         gc.unfreeze()
 
 
+@pytest.mark.long
 def test_what_somebody_froze_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """`gc.get_freeze_count` is called at most once: it visits every frozen object, slower than parsing most texts."""
     asked = list[int]()

@@ -143,6 +143,7 @@ def test_an_interrupt_erases_the_line(before: Sequence[str], interruptible: None
     assert (found.rest, found.status) == ("\ninterrupted\n", INTERRUPTED)
 
 
+@pytest.mark.long
 def test_work_without_a_call_is_reported_after_two_seconds_but_not_before_and_never_to_a_pipe() -> None:
     long, piped, short = started("drawn()"), started("time.sleep(2.3)", piped=True), started("time.sleep(1.8)")
     assert ended(*short) == Screen("result\n", 0)

@@ -284,6 +284,7 @@ for _ in range(3):
 """
 
 
+@pytest.mark.long
 def test_a_process_may_end_while_a_kernel_runs() -> None:
     kernels = Path(__file__).with_name("kernels.py")
     words = [sys.executable, "-c", EXIT, str(kernels)]

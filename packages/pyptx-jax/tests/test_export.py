@@ -44,6 +44,7 @@ def function(x: jax.Array, w: jax.Array) -> tuple[jax.Array, jax.Array]:
     return old, jax.vmap(product, (0, None))(jnp.stack([total, x]), w)[0]
 
 
+@pytest.mark.long
 def test_another_process_runs_an_exported_program(tmp_path: Path) -> None:
     exported = export.export(jax.jit(function), disabled_checks=OURS)(X, W)
     (tmp_path / "program").write_bytes(exported.serialize())

@@ -206,6 +206,7 @@ def test_a_library_that_is_no_driver_is_told_from_one():
     assert reason == "libm.so.6 has no cuInit: it predates CUDA 12.0"
 
 
+@pytest.mark.long
 def test_cuda_python_never_talks_to_another_driver(null, tmp_path):
     nameless = compiled(tmp_path / "nameless")
     _, reason, help, *errors = run_with(nameless)
@@ -241,6 +242,7 @@ def test_a_driver_that_sees_no_device_says_where_to_look(null):
     assert help == f"help: {HINTS['CUDA_ERROR_NO_DEVICE']}"
 
 
+@pytest.mark.long
 def test_a_driver_too_old_to_tell_of_parameters_launches_all_the_same(null, tmp_path):
     old = compiled(tmp_path, "-Wl,-soname,libcuda.so.1", without="cuKernelGetParamInfo")
     script = (

@@ -53,6 +53,7 @@ def unloaded(null) -> int:
     return len(null.take("cuLibraryUnload"))
 
 
+@pytest.mark.long
 def test_a_module_that_dies_is_not_unloaded_under_its_kernels(empty):
     empty.set(events_pending=1)
     launched_and_gone(1)
@@ -235,6 +236,7 @@ for number in range(MANY + 1):
 """
 
 
+@pytest.mark.long
 def test_a_driver_without_events_of_contexts_is_waited_for_when_many_have_gathered(null, tmp_path):
     old = compiled(tmp_path, "-Wl,-soname,libcuda.so.1", without="cuCtxRecordEvent")
     environment = os.environ | {"PYPTX_LIBCUDA": old, "NULL_DRIVER_LOG": str(tmp_path / "log")}

@@ -142,6 +142,7 @@ def test_a_deadlock_names_who_waits_where_and_for_how_many() -> None:
         "spin: st.global.u32 [%rd1], %r0; bra spin;",
     ],
 )
+@pytest.mark.long
 def test_spinning_on_memory_that_nobody_changes_is_a_deadlock(body: str) -> None:
     result = execute(body, np.zeros(96, np.uint32), block=96, grid=2, checks=["deadlock"])
     (finding,) = result.findings

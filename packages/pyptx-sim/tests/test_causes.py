@@ -128,6 +128,7 @@ add.u32 %r1, %r1, 1; setp.lt.u32 %p2, %r1, 4; @%p2 bra again;
 
 
 @pytest.mark.parametrize("seed", range(4))
+@pytest.mark.long
 def test_a_race_in_both_orders_is_one_finding(seed: int) -> None:
     """The write follows the read, and in a loop also precedes it."""
     found = findings(BOTH_WAYS, block=33, grid=2, seed=seed)

@@ -64,6 +64,7 @@ def rounds(blocks: int, *, last_sync: bool = True, **options: Any) -> tuple[Any,
 
 @pytest.mark.no_cover
 @pytest.mark.parametrize("schedule", full(SCHEDULES, default=SCHEDULES[:3]))
+@pytest.mark.long
 def test_blocks_wait_for_each_other(schedule: dict[str, Any]) -> None:
     """All 150 CTAs run together, more than in other grids: each thread reads words that other CTAs wrote."""
     blocks = 150
@@ -100,6 +101,7 @@ def counted(count: int, seed: int) -> set[str]:
     return {finding.rule for finding in found}
 
 
+@pytest.mark.long
 def test_a_barrier_that_is_one_block_short_is_found_where_that_comes_late() -> None:
     """The barrier waits for 3 of 4 CTAs: at least half of the seeds show a race, in the others all 4 arrive in time."""
     seeds = range(1, 25)

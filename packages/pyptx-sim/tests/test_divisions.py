@@ -134,6 +134,7 @@ def test_races_of_copies_are_the_same(seed: int, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.hopper
+@pytest.mark.long
 def test_the_programs_race_and_their_memory_is_divided(monkeypatch: pytest.MonkeyPatch) -> None:
     moved: list[int] = []
 

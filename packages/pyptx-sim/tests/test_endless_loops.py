@@ -120,6 +120,7 @@ def test_a_long_loop_that_ends_is_not(loop: str, schedule: dict[str, Any]) -> No
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.long
 def test_a_long_wait_for_a_counting_warp_ends(schedule: dict[str, Any]) -> None:
     result = run("st.shared.u32 [told], 0; bar.sync 0;" + COUNTED, block=64, **schedule)
     assert [each for each in result.findings if each.rule == "deadlock"] == []
@@ -130,6 +131,7 @@ def test_without_checks_it_is_an_error_at_the_loop() -> None:
         run(ENDLESS["a counter that is not increased"], checks="none")
 
 
+@pytest.mark.long
 def test_a_loop_whose_condition_changes_and_never_holds_runs_to_the_limit() -> None:
     """A changing condition is not detected as endless, because it may become true."""
     with pytest.raises(StepLimitExceeded):

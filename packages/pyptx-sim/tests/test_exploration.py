@@ -95,6 +95,7 @@ def test_every_schedule_is_as_a_run_of_it() -> None:
 
 
 @pytest.mark.parametrize("pool", POOLS.values(), ids=list(POOLS))
+@pytest.mark.long
 def test_workers_give_the_same_results_in_the_same_order(pool: object) -> None:
     here, there = np.zeros((2, 4), np.uint32)
     expected = explored(RACY, here)

@@ -83,6 +83,7 @@ def test_lines_show_what_lanes_show(seed: int, monkeypatch: pytest.MonkeyPatch) 
     assert together == found(text)
 
 
+@pytest.mark.long
 def test_some_of_these_programs_are_at_fault_and_some_are_not() -> None:
     texts = [program(np.random.default_rng(seed)) for seed in range(150)]
     races = [any("race" in str(rule) for rule, *_ in found(text)) for text in texts]

@@ -138,6 +138,7 @@ def test_a_fault_of_the_simulator_ends_a_survey() -> None:
         survey(of("change an arrival count"), faulty, workers=1)
 
 
+@pytest.mark.long
 def test_workers_survey_as_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Worker processes import the trial function, from a module whose name is unique among all tests.
     imports = "from __future__ import annotations\nimport numpy as np\nfrom pyptx_sim import run\n"

@@ -158,6 +158,7 @@ DOORS: Sequence[Callable[..., Result]] = [raw, in_a_memory, with_its_buffer, exp
 
 
 @pytest.mark.parametrize("door", DOORS, ids=lambda door: door.__name__)
+@pytest.mark.long
 def test_one_thread_leaves_what_numpy_leaves_for_any_two_views_of_a_buffer(door: Callable[..., Result]) -> None:
     for number, case in enumerate(at_most(CASES, 80)):
         buffer = case.buffer()
@@ -182,6 +183,7 @@ def test_one_thread_leaves_the_same_for_tensors() -> None:
 
 
 @pytest.mark.parametrize("shape", [{"grid": 1, "block": 32}, {"grid": 16, "block": 1}], ids=["lanes", "blocks"])
+@pytest.mark.long
 def test_threads_race_exactly_where_views_give_one_element_to_two_of_them(shape: dict[str, int]) -> None:
     for number, case in enumerate(at_most(CASES, 80)):
         buffer = case.buffer()
@@ -449,6 +451,7 @@ def test_workers_are_sent_tensors_that_share_storage_as_such() -> None:
     assert shown_by_workers([base[:64], base[32:], 64, 4, 4]) == {"global-race"}
 
 
+@pytest.mark.long
 def test_workers_are_sent_a_memory_and_views_of_its_arrays() -> None:
     memory, base = Memory(), np.zeros(96, np.uint32)
     placed = memory.put(base[1:], "base")

@@ -197,6 +197,7 @@ def test_a_wait_that_begins_with_the_wrong_parity_is_named(schedule: dict[str, A
     assert named
 
 
+@pytest.mark.long
 def test_a_wait_whose_parity_does_not_flip_is_named() -> None:
     old = "@%p4 xor.b32 %r11, %r11, 1;"
     assert PTX.count(old) == 1

@@ -208,6 +208,7 @@ RELAYS = {
 
 @pytest.mark.no_cover
 @pytest.mark.parametrize(("name", "seed"), share(product(RELAYS, (0, 1, 2)), 2))
+@pytest.mark.long
 def test_blocks_that_wait_for_each_other_take_turns(name: str, seed: int) -> None:
     def steps() -> int:
         flags = np.zeros(2, np.uint32)

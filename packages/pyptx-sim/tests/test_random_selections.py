@@ -9,6 +9,7 @@ import os
 from collections import Counter
 
 import numpy as np
+import pytest
 
 from .ptx_text import execute, module
 from .random_selections import STORES, random_kernel
@@ -16,6 +17,7 @@ from .random_selections import STORES, random_kernel
 COUNT = int(os.environ.get("PYPTX_FUZZ", "75")) // 5
 
 
+@pytest.mark.long
 def test_copies_are_a_note_only_if_no_input_gives_different_values() -> None:
     severities: Counter[tuple[str, bool]] = Counter()
     wrong: list[str] = []

@@ -81,6 +81,7 @@ def test_errors_come_first_and_a_few_stand_for_all() -> None:
 
 
 @pytest.mark.parametrize(("body", "kind"), [(RACING, StepLimitExceeded), (TRAPPING, KernelTrap)])
+@pytest.mark.long
 def test_explore_counts_schedules_that_are_stopped(body: str, kind: type[SimulationError]) -> None:
     """`explore` keeps errors and findings of stopped schedules, also in workers; errors do not repeat the findings."""
     text = module(body)

@@ -96,10 +96,12 @@ def test_the_backward_kernel_computes_the_gradients():
     assert product.backward_kernel is product_gradients
 
 
+@pytest.mark.long
 def test_gradients_equal_finite_differences():
     assert torch.autograd.gradcheck(product, pair())
 
 
+@pytest.mark.long
 def test_a_second_derivative_is_an_error():
     x, w = pair()
     (gradient,) = torch.autograd.grad(product(x, w).sum(), x, create_graph=True)
@@ -241,6 +243,7 @@ def line_gradient(gradient, *, slope, factor):
 
 
 @pytest.mark.parametrize(("backend", "dynamic"), share(itertools.product(["eager", "aot_eager"], [None, True]), 3))
+@pytest.mark.long
 def test_numbers_of_a_compiled_differentiable_kernel_may_change_from_call_to_call(backend, dynamic):
     torch._dynamo.reset()
     counter = CompileCounterWithBackend(backend)

@@ -100,6 +100,7 @@ def first_process(tmp_path_factory):
     return printed, file
 
 
+@pytest.mark.long
 def test_a_kernel_that_was_never_called_compiles_in_a_fresh_process_with_every_backend(first_process):
     assert first_process[0].splitlines()[:4] == ["eager True", "aot_eager True", "inductor True", "itself True"]
 
@@ -108,6 +109,7 @@ def test_a_launch_without_a_driver_is_an_error_that_says_so(first_process):
     assert first_process[0].splitlines()[4:] == ["DriverMissingError True"]
 
 
+@pytest.mark.long
 def test_an_exported_program_is_loaded_where_only_the_kernels_are_imported(first_process):
     program = (
         f"{MODEL}\n    print(torch.equal(torch.export.load({str(first_process[1])!r}).module()(x), 4 * x + 9 * x))"
@@ -116,6 +118,7 @@ def test_an_exported_program_is_loaded_where_only_the_kernels_are_imported(first
 
 
 @pytest.mark.parametrize("backend", BACKENDS[1:])
+@pytest.mark.long
 def test_every_kind_of_call_compiles(backend):
     @torch.compile(fullgraph=True, backend=backend)
     def function(x, alpha):
@@ -258,6 +261,7 @@ class Model(torch.nn.Module):
 
 
 @pytest.mark.parametrize("strict", [True, False])
+@pytest.mark.long
 def test_a_model_with_kernels_is_exported_and_any_size_runs(strict):
     x = numbers(64)
     size = torch.export.Dim("size", min=32, max=4096)

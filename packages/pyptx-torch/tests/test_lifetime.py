@@ -29,6 +29,7 @@ def resident():
         return int(file.read().split()[1]) * 4096
 
 
+@pytest.mark.long
 def test_thousands_of_kernels_leave_nothing_behind():
     def one():
         kernel = build_double(32)

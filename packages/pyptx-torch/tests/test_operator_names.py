@@ -120,6 +120,7 @@ def digest(monkeypatch, expression="make(square)", *, file="factory.py", factory
     return fingerprint_of(eval(expression, vars(module))).digest  # noqa: S307 - our own text
 
 
+@pytest.mark.long
 def test_a_program_calls_the_kernel_that_it_was_saved_with_in_whatever_order_kernels_are_made(run):
     run(
         """
@@ -208,6 +209,7 @@ def test_a_name_that_may_be_another_kernels_is_an_error_only_where_a_program_lea
 
 
 @pytest.mark.parametrize("strict", [True, False])
+@pytest.mark.long
 def test_a_program_that_meets_another_kernel_of_its_name_is_an_error(run, strict):
     saved = f"""
     kernel = make(square)

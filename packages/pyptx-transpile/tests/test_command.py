@@ -141,6 +141,7 @@ def test_each_image_of_a_file_is_a_file(tmp_path: Path, jobs: str, capsys: pytes
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.long
 def test_an_interrupt_is_one_line_and_leaves_no_part_of_a_file(tmp_path: Path, jobs: str) -> None:
     os.mkfifo(tmp_path / "silent.ptx")
     (tmp_path / "one.ptx").write_text(SOURCE)

@@ -28,6 +28,7 @@ def seconds(count: int) -> float:
     return min(times)
 
 
+@pytest.mark.long
 def test_a_function_of_four_times_the_length_takes_about_four_times_as_long() -> None:
     assert seconds(3200) <= 7 * seconds(800)
 

@@ -76,6 +76,7 @@ def rule(printed: Callable[[BodyPrinter, int], str]) -> SugarRule:
 
 
 @pytest.mark.parametrize(("first", "last"), full([(line, line) for line in PRINTED], default=PAIRS))
+@pytest.mark.long
 def test_what_is_wrong_in_any_piece_is_rejected_there(first: str, last: str) -> None:
     source = long_text(LINES)
     done = transpile(source, (rule(lambda _printer, at: first if at < LINES // 2 else last),))
@@ -84,12 +85,14 @@ def test_what_is_wrong_in_any_piece_is_rejected_there(first: str, last: str) -> 
     assert done.text == plain(source)
 
 
+@pytest.mark.long
 def test_what_is_right_in_every_piece_stays() -> None:
     done = transpile(long_text(LINES), (rule(lambda printer, at: printer.guarded(at, "None")),))
     assert done.applied["wrong"] == len(WRONG)
     assert done.rejected == ()
 
 
+@pytest.mark.long
 def test_a_long_function_is_proved_in_little_memory() -> None:
     text = long_text(30_000)
     assert len(text) > 600_000

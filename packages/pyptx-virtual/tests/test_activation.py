@@ -86,6 +86,7 @@ def test_a_second_activation_returns_the_device_or_refuses_other_options() -> No
         ("_ROOT", "pathlib.Path('absent')", "has no library libc10"),
     ],
 )
+@pytest.mark.long
 def test_a_torch_without_a_needed_part_is_one_clear_error(name: str, value: str, message: str) -> None:
     script = f"""
         import pathlib, re, warnings

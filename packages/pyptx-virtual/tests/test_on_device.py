@@ -20,6 +20,7 @@ RUNS = full(APART[:1], default=[*APART, TOGETHER])
 
 
 @pytest.mark.parametrize("files", RUNS, ids=[files[0].stem for files in RUNS])
+@pytest.mark.long
 def test_the_tests_of_files_pass_on_the_virtual_gpu(files: list[Path], pytestconfig: pytest.Config) -> None:
     options = ("-c", str(pytestconfig.inipath), "--rootdir", str(pytestconfig.rootpath), "-p", "no:cacheprovider")
     command = [sys.executable, "-m", "pytest", "-q", "--no-header", *options, *map(str, files)]

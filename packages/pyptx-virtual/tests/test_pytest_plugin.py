@@ -52,6 +52,7 @@ def checked(folder: Path, *words: str, text: str = TESTS) -> subprocess.Complete
     return python(folder, "-m", "pytest", *plugin, "-q", str(path), *words)
 
 
+@pytest.mark.long
 def test_tests_fail_with_the_errors_of_their_launches(tmp_path: Path) -> None:
     done = checked(tmp_path, "--pyptx")
     assert done.returncode == 1
@@ -71,6 +72,7 @@ def test_without_the_option_nothing_is_active(tmp_path: Path) -> None:
     assert "1 passed" in done.stdout
 
 
+@pytest.mark.long
 def test_a_test_over_its_budget_is_not_finished(tmp_path: Path) -> None:
     text = "def test_long():\n    for _ in range(10_000):\n        launch(32)\n"
     done = checked(tmp_path, "--pyptx", "--pyptx-budget", "1", text=text)
@@ -79,6 +81,7 @@ def test_a_test_over_its_budget_is_not_finished(tmp_path: Path) -> None:
     assert "passed" not in done.stdout
 
 
+@pytest.mark.long
 def test_errors_that_were_found_become_suppressions(tmp_path: Path) -> None:
     accepted = ("--pyptx-suppressions", "accepted.toml")
     text = "def test_wrong():\n    launch(40)\n"
@@ -94,6 +97,7 @@ def test_errors_that_were_found_become_suppressions(tmp_path: Path) -> None:
     assert (done.returncode, "no finding matches the suppression of out-of-bounds" in done.stdout) == (0, True)
 
 
+@pytest.mark.long
 def test_launches_can_be_required(tmp_path: Path) -> None:
     text = "def test_nothing():\n    pass\n"
     assert checked(tmp_path, "--pyptx", text=text).returncode == 0
@@ -101,6 +105,7 @@ def test_launches_can_be_required(tmp_path: Path) -> None:
     assert (done.returncode, "no test launched a kernel" in done.stdout) == (1, True)
 
 
+@pytest.mark.long
 def test_marks_choose_schedules_and_checks(tmp_path: Path) -> None:
     text = (
         "import pytest\n@pytest.mark.pyptx(schedules=2)\ndef test_two():\n    launch(40)\n"
@@ -111,6 +116,7 @@ def test_marks_choose_schedules_and_checks(tmp_path: Path) -> None:
     assert "found with seed 0; seed 0, delay_async" in done.stdout
 
 
+@pytest.mark.long
 def test_findings_are_written_as_json(tmp_path: Path) -> None:
     checked(tmp_path, "--pyptx", "--pyptx-output", "findings.json")
     reports = [json.loads(line) for line in (tmp_path / "findings.json").read_text().splitlines()]
@@ -121,6 +127,7 @@ def test_findings_are_written_as_json(tmp_path: Path) -> None:
     assert found["test_wrong"] == ["out-of-bounds"]
 
 
+@pytest.mark.long
 def test_workers_of_xdist_send_what_they_find(tmp_path: Path) -> None:
     done = checked(tmp_path, "--pyptx", "-n", "2")
     assert "2 failed, 3 passed, 1 xfailed, 1 error" in done.stdout
@@ -135,6 +142,7 @@ def test_workers_of_xdist_send_what_they_find(tmp_path: Path) -> None:
         (("--pyptx-memory", "100"), "cannot allocate 128 bytes"),
     ],
 )
+@pytest.mark.long
 def test_a_wrong_option_is_one_clear_error(words: tuple[str, ...], message: str, tmp_path: Path) -> None:
     done = checked(tmp_path, "--pyptx", *words)
     assert done.returncode == (1 if "allocate" in message else 4)

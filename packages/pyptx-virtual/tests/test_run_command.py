@@ -53,6 +53,7 @@ def test_uninitialized_memory_is_found(tmp_path: Path) -> None:
         ("syntax error", 1, "SyntaxError"),
     ],
 )
+@pytest.mark.long
 def test_the_exit_status_is_that_of_the_program_if_it_fails(tmp_path: Path, text: str, status: int, shown: str) -> None:
     done = run(tmp_path, str(program(tmp_path, text)))
     assert done.returncode == status
@@ -74,6 +75,7 @@ def test_a_program_runs_as_python_runs_it(tmp_path: Path) -> None:
         assert done.stdout == f"__main__ True ['--target', 'x'] helper {tmp_path}\n", done.stderr
 
 
+@pytest.mark.long
 def test_modules_and_commands_of_python_run(tmp_path: Path) -> None:
     package = tmp_path / "package"
     package.mkdir()
@@ -112,6 +114,7 @@ def test_more_memory_than_the_device_has_is_an_error_of_the_program(tmp_path: Pa
     assert "OutOfMemory: cannot allocate 33554432 bytes" in done.stderr
 
 
+@pytest.mark.long
 def test_launches_can_be_required(tmp_path: Path) -> None:
     path = str(program(tmp_path, "print('no kernel')\n"))
     assert run(tmp_path, path).returncode == 0
@@ -125,6 +128,7 @@ def test_each_launch_runs_under_the_schedules(tmp_path: Path) -> None:
     assert "found with seed 0; seed 0, delay_async; seed 1" in done.stderr
 
 
+@pytest.mark.long
 def test_reports_for_tools_are_written_to_a_file(tmp_path: Path) -> None:
     path = str(program(tmp_path, "launch(40)\nprint('output of the program')\n"))
     done = run(tmp_path, "--format", "json", "--output", "report.json", path)
@@ -138,6 +142,7 @@ def test_reports_for_tools_are_written_to_a_file(tmp_path: Path) -> None:
     assert "::error file=kernel.cu,line=4" in run(tmp_path, "--format", "github", path).stdout
 
 
+@pytest.mark.long
 def test_suppressed_findings_do_not_fail_a_program(tmp_path: Path) -> None:
     path = str(program(tmp_path, "launch(40)\n"))
     entry = '[[suppression]]\nrule = "{}"\nfile = "kernel.cu"\nline = 4\nreason = "reviewed"\n'

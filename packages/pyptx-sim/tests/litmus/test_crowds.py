@@ -55,6 +55,7 @@ def chain(tell: str, hear: str, behind: str = "") -> str:
         chain("atom.release.gpu.global.add.u32 %r6, [%rd5], 1;\n", ACQUIRE),
     ],
 )
+@pytest.mark.long
 def test_what_each_thread_tells_the_next_is_known(text: str) -> None:
     words, flags = np.zeros((2, BLOCKS * THREADS), np.uint32)
     assert run(text, grid=BLOCKS, block=THREADS, args=[words, flags]).clean
@@ -64,6 +65,7 @@ def test_what_each_thread_tells_the_next_is_known(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", [chain(RELAXED, ACQUIRE), chain(RELEASE, READ), chain(RELAXED, READ, FENCE)])
+@pytest.mark.long
 def test_without_a_release_or_without_an_acquire_it_is_a_race(text: str) -> None:
     words, flags = np.zeros((2, BLOCKS * THREADS), np.uint32)
     found = run(text, grid=BLOCKS, block=THREADS, args=[words, flags]).findings
@@ -118,10 +120,12 @@ def test_a_block_may_read_what_all_before_it_have_told(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.long
 def test_a_block_that_acquires_nothing_races_with_those_before_it(seed: int) -> None:
     assert looked_back(READ, seed)[1] == {"global-race"}
 
 
+@pytest.mark.long
 def test_many_bins_behind_a_fence_cost_little() -> None:
     """If the checker kept a release clock per lane and histogram bin, this run would take gigabytes, and minutes."""
     body = "and.b32 %r3, %r3, 4095;\nmul.wide.u32 %rd3, %r3, 4;\nadd.s64 %rd5, %rd2, %rd3;\n"

@@ -226,8 +226,7 @@ def _selection(operands: Operands, guard: Source | None) -> tuple[Source | None,
 
 def _sources(operands: Operands) -> list[Source]:
     meaning = meaning_of(operands.opcode)
-    assert meaning is not None  # noqa: S101 - the callers name the instructions, which have an operation
-    assert not isinstance(meaning, InstructionSemantics)  # noqa: S101
+    assert isinstance(meaning, tuple)  # noqa: S101 - the callers name the instructions, which have operations
     operation = operands.located(lambda: operation_of(meaning, operands.form()))
     _, ins = parts(operands, operation)
     return [source(operands, *pair) for pair in zip(ins, operation.sources, strict=True)]
