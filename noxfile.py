@@ -53,7 +53,7 @@ nox.options.sessions = ["lint", "types", "arrows", "tests"]
 
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}  # per worker: NumPy threads of several processes slow each other down
 PARALLEL = ("-n", "auto", "--maxprocesses=4")
-QUICK = ("--quick", "--hypothesis-profile=ci")
+SHARE = ("--quick", "--hypothesis-profile=ci")
 WITHOUT_FRAMEWORKS = (  # tests that neither need nor import a framework
     *("-m", "not torch and not jax", "--ignore-glob=*/test_torch_*.py"),
     *(f"--ignore=packages/{name}" for name in FRAMEWORKS),
@@ -100,7 +100,7 @@ def tests(session: nox.Session) -> None:
     if session.posargs:
         session.run("pytest", *session.posargs)
         return
-    session.run("pytest", *PARALLEL, *QUICK, "--cov", "--cov-report=", env=ONE_THREAD)
+    session.run("pytest", *PARALLEL, *SHARE, "--cov", "--cov-report=", env=ONE_THREAD)
     for package, floor in GATED.items():
         session.run("coverage", "report", f"--include=*/{package}/*", f"--fail-under={floor}", "--skip-covered")
 
@@ -109,14 +109,14 @@ def tests(session: nox.Session) -> None:
 def tests_312(session: nox.Session) -> None:
     """Run the tests on Python 3.12, without tests of torch and jax."""
     install_for_tests(session)
-    session.run("pytest", *PARALLEL, *QUICK, *WITHOUT_FRAMEWORKS, *session.posargs, env=ONE_THREAD)
+    session.run("pytest", *PARALLEL, *SHARE, *WITHOUT_FRAMEWORKS, *session.posargs, env=ONE_THREAD)
 
 
 @nox.session(name="tests-3.13", python=interpreter("3.13"))
 def tests_313(session: nox.Session) -> None:
     """Run the tests on Python 3.13, without tests of torch and jax."""
     install_for_tests(session)
-    session.run("pytest", *PARALLEL, *QUICK, *WITHOUT_FRAMEWORKS, *session.posargs, env=ONE_THREAD)
+    session.run("pytest", *PARALLEL, *SHARE, *WITHOUT_FRAMEWORKS, *session.posargs, env=ONE_THREAD)
 
 
 @nox.session
@@ -156,7 +156,7 @@ def hatch(session: nox.Session) -> None:
 def alone(session: nox.Session, package: str) -> None:
     """Install one package from its wheel with its declared requirements only, and run its tests outside the checkout.
 
-    By default every eighth case of each test; `-- --every=1` runs the others, too.
+    By default every eighth case of each test that is not long; `-- --every=1` runs all cases and tests.
     """
     if package in FRAMEWORKS:
         install_frameworks(session, FRAMEWORKS[package])
@@ -168,7 +168,8 @@ def alone(session: nox.Session, package: str) -> None:
     shutil.copytree(ROOT / "packages" / package / "tests", away / "tests")
     options = ("-c", str(ROOT / "pyproject.toml"), "--rootdir", str(away), "-p", "no:cacheprovider")
     foreign = sorted({*FRAMEWORKS.values()} - {FRAMEWORKS.get(package)})
-    absent = " and ".join(f"not {name}" for name in ("hopper", "blackwell", "gpu", *foreign))
+    long = () if session.posargs else ("long",)
+    absent = " and ".join(f"not {name}" for name in ("hopper", "blackwell", "gpu", *long, *foreign))
     selection = ("-m", absent, str(away / "tests"))
     session.run("pytest", *options, "--hypothesis-profile=ci", *(session.posargs or ("--every=8",)), *selection)
 
