@@ -294,7 +294,7 @@ MOST_OF_ARCHITECTURES = 20
 
 def test_what_takes_a_share_runs_whole_in_a_session() -> None:
     assert "scaled" not in session_of("kernels")
-    assert "QUICK" not in session_of("kernels")
+    assert "SHARE" not in session_of("kernels")
     assert "f'--ignore={SURVEYS}'" in session_of("kernels")
     assert "SURVEYS" in session_of("mutants")
     assert all("'PYPTX_KERNELS': 'all'" in session_of(name) for name in ("kernels", "mutants"))
