@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -156,6 +157,24 @@ def test_a_reader_that_exits_ends_the_command_without_a_word(line: str, good: st
     done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
     os.close(write)
     assert (done.returncode, done.stderr) == (READER_GONE, "")
+
+
+@pytest.mark.parametrize("line", ["--version", "help sim", "targets", "ptx", "check --json"])
+def test_output_that_cannot_be_written_is_one_line(line: str, good: str) -> None:
+    command = [sys.executable, "-m", "pyptx", *line.split(), *([good] if line in {"ptx", "check --json"} else [])]
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert re.fullmatch(r"pyptx.*: \[Errno 28\] No space left on device\n", done.stderr)
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("line", ["--version", "check", "ptx"])
+def test_a_command_runs_with_closed_streams(line: str, closed: str, good: str) -> None:
+    inputs = good if line in WITH_INPUT else ""
+    command = f"{shlex.quote(sys.executable)} -m pyptx {line} {inputs} {closed}"
+    done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -41,6 +42,43 @@ def test_files_of_packages_may_import_relatively(tmp_path: Path, capsys: pytest.
     assert main(["ptx", written(tmp_path / "outer" / "inner" / "kernels.py", text)]) == 0
     captured = capsys.readouterr()
     assert (captured.err, ".entry nothing" in captured.out) == ("6\n", True)
+
+
+def test_what_a_file_writes_to_descriptor_1_goes_to_standard_error(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    late = EMPTY.replace("    ptx.ret", "    os.write(1, b'traced\\n')\n    ptx.ret")
+    path = written(tmp_path / "writes.py", f"import os\n{HEAD}os.system('echo started')\n{late}")
+    sys.stdout.write("before\n")
+    assert main(["ptx", path]) == 0
+    captured = capfd.readouterr()
+    assert captured.err == "started\ntraced\n"
+    assert captured.out.startswith("before\n.version")
+
+
+@pytest.mark.parametrize("closed", ["1>&-", "2>&-", "1>&- 2>&-"])
+def test_a_file_runs_with_closed_outputs(closed: str, tmp_path: Path) -> None:
+    path = written(tmp_path / "nothing.py", HEAD + EMPTY)
+    program = "import sys; from pyptx_ir.commands import main; sys.exit(main(sys.argv[1:]))"
+    command = f"{sys.executable} -c '{program}' ptx {path} -o {tmp_path}/nothing.ptx {closed}"
+    assert subprocess.run(["/bin/sh", "-c", command], check=False, stdin=subprocess.DEVNULL).returncode == 0
+    assert ".entry nothing" in (tmp_path / "nothing.ptx").read_text(encoding="utf-8")
+
+
+@pytest.mark.ptxas
+@pytest.mark.parametrize("place", ["kernels.py", "kernels"])
+def test_the_function_of_an_exported_kernel_may_import_from_its_folder(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = f"common_of_{place.replace('.', '_')}"
+    written(tmp_path / f"{name}.py", "COUNT = 7\n")
+    late = EMPTY.replace("    ptx.ret", f"    from {name} import COUNT\n    assert COUNT == flag\n    ptx.ret")
+    written(tmp_path / f"kernels{'' if place.endswith('py') else '_of_folder'}.py", HEAD + late)
+    monkeypatch.chdir(tmp_path)
+    word = f"{place}:nothing:flag=7" if place.endswith("py") else "kernels_of_folder:nothing"
+    given = [] if place.endswith("py") else ["--set", "flag=7"]
+    assert main(["export", word, "-o", str(tmp_path / "bundle"), *given]) == 0, capsys.readouterr().err
+    assert str(tmp_path) not in sys.path
 
 
 def test_two_files_import_their_own_modules_of_one_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

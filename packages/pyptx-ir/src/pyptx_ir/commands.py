@@ -14,14 +14,16 @@
 
 `pyptx --version` prints the version, `pyptx help COMMAND` the options of a command.
 
-Exit status: 0 for success, 1 for findings or errors, 2 for a usage error. As in shells, 130 after an interrupt and 141
-if the reader of the output has exited (`pyptx check … | head`).
+Exit status: 0 for success, 1 for findings or errors, 2 for a usage error or output that cannot be written. As in
+shells, 130 after an interrupt and 141 if the reader of the output has exited (`pyptx check … | head`).
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyptx_ir.command_line import ERRORS, SUCCESS, USAGE_ERROR
@@ -44,7 +46,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def ended(command: Callable[[], int]) -> int:
-    """Run a subcommand; return its exit status, or 130 after an interrupt, or 141 for a closed output pipe."""
+    """Run a subcommand; return its exit status.
+
+    It is 130 after an interrupt, 141 for a closed output pipe, and 2 if the output cannot be written.
+    """
+    _open_closed_streams()
     try:
         status = command()
         sys.stdout.flush()
@@ -52,10 +58,29 @@ def ended(command: Callable[[], int]) -> int:
         sys.stderr.write(f"\n{str(interrupt) or 'interrupted'}\n")
         return INTERRUPTED
     except BrokenPipeError:
-        # When Python exits, flushing the buffered output would raise BrokenPipeError again, with a traceback.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return READER_GONE
+    except OSError as error:  # the disk is full, for example
+        sys.stderr.write(f"pyptx: {error}\n")
+        _drop_output()
+        return USAGE_ERROR
     return status
+
+
+def _open_closed_streams() -> None:
+    """Open the null device in place of standard streams with which the process was started closed (`pyptx … >&-`).
+
+    Python has None for them. A file that is opened later would get their descriptors.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - until the process ends
+
+
+def _drop_output() -> None:
+    """Discard buffered output: when Python exits, flushing it would raise the error again, with a traceback."""
+    with suppress(OSError):  # a stream in memory has no descriptor
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(words: list[str]) -> int:

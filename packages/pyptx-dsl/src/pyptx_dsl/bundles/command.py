@@ -11,7 +11,7 @@ from pyptx_dsl.bundles.folder import read_manifest_bytes
 from pyptx_dsl.bundles.manifest import read_manifest
 from pyptx_dsl.errors import KernelFileError
 from pyptx_dsl.kernels.files import reported
-from pyptx_dsl.kernels.loading import found_in_module, pairs, values_of
+from pyptx_dsl.kernels.loading import named_kernel, pairs, values_of
 from pyptx_ir.command_line import ERRORS, USAGE_ERROR, CommandParser, run
 from pyptx_ir.errors import PyptxError
 from pyptx_ir.terminal.progress import show_progress
@@ -34,9 +34,12 @@ def _exported(options: argparse.Namespace) -> int:
         sys.stderr.write(f"pyptx export: {error.message}\n")
         return USAGE_ERROR
     try:
-        with reported(f"cannot export {options.kernel}", Path.cwd()), show_progress("compiling"):
-            kernel = found_in_module(options.kernel)
-            choices = [values_of(kernel, {**shape, **settings}) for shape in shapes or [{}]]
+        with (
+            reported(f"cannot export {options.kernel}", Path.cwd()),
+            show_progress("compiling"),
+            named_kernel(options.kernel) as (kernel, values),
+        ):
+            choices = [values_of(kernel, {**values, **shape, **settings}) for shape in shapes or [{}]]
             path = export(kernel, choices, options.output, name=options.name, arch=options.arch)
     except PyptxError as error:
         sys.stderr.write(f"pyptx export: {error}\n")

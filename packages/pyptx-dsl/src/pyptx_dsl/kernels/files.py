@@ -6,6 +6,7 @@ goes to standard error; relative imports work in the files of a package.
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import chdir, contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass, field
@@ -58,7 +59,7 @@ class PythonFile:
         before = set(sys.modules) - set(self.imported)
         try:
             # chdir(".") restores the working directory at its end.
-            with chdir("."), redirect_stdout(sys.stderr), reported(action, _root(self.path)):
+            with chdir("."), _output_to_error(), reported(action, _root(self.path)):
                 yield
         finally:
             sys.argv = arguments
@@ -86,6 +87,26 @@ class PythonFile:
             sys.modules[module.__name__] = self.imported[module.__name__] = module
             spec.loader.exec_module(module)
         return module
+
+
+@contextmanager
+def _output_to_error() -> Iterator[None]:
+    """Redirect standard output to standard error, also that of C libraries and child processes (file descriptor 1)."""
+    sys.stdout.flush()
+    try:
+        saved = os.dup(1)
+    except OSError:  # standard output is closed
+        saved = None
+    try:
+        if saved is not None:
+            with suppress(OSError):  # standard error is closed
+                os.dup2(2, 1)
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        if saved is not None:
+            os.dup2(saved, 1)
+            os.close(saved)
 
 
 @cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeGuard, TypeVar
@@ -18,7 +19,7 @@ from pyptx_ir.plugins.source_rows import RunnableKernel
 from pyptx_ir.sources import KERNEL_OF_FILE, UnknownSizeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from types import ModuleType
 
     from pyptx_dsl.kernels.specialize import Traced
@@ -188,19 +189,27 @@ def source_in_file(word: str) -> FoundKernel | FoundModule:
     return FoundModule(file, found, f"{match['file']}:{name}")
 
 
-def found_in_module(word: str) -> Kernel:
-    """Return the kernel named `MODULE:KERNEL` or `FILE.py:KERNEL`; raise KernelFileError if it does not exist."""
+@contextmanager
+def named_kernel(word: str) -> Iterator[tuple[Kernel, Mapping[str, str]]]:
+    """Run the body as code of the file of a kernel, `MODULE:KERNEL` or `FILE.py:KERNEL`, whose function may import.
+
+    Yields the kernel, and the sizes and template values in its name. Raises KernelFileError if it does not exist.
+    """
     if KERNEL_OF_FILE.fullmatch(word):
-        return found_in_file(word).kernel
+        in_file = found_in_file(word)
+        with in_file.file.running(in_file.name):
+            yield in_file.kernel, in_file.values
+        return
     place, colon, name = word.rpartition(":")
     if not (colon and place and name):
         raise KernelFileError(
             f"expected MODULE:KERNEL, got {word!r}", help="write MODULE:KERNEL, such as my.kernels:rms_norm"
         )
-    found = _chosen(place, name, _imported(place))[1]
-    if isinstance(found, Kernel):
-        return found
-    raise KernelFileError(f"{word} is a module, not a kernel")
+    with _importing(str(Path.cwd())):
+        found = _chosen(place, name, _imported(place))[1]
+        if not isinstance(found, Kernel):
+            raise KernelFileError(f"{word} is a module, not a kernel")
+        yield found, {}
 
 
 def pairs(text: str, where: str) -> dict[str, str]:
@@ -268,13 +277,19 @@ def _is_imported(kernel: Kernel, module: ModuleType) -> bool:
     return home is not vars(module) and any(value is kernel for value in home.values())
 
 
+@contextmanager
+def _importing(folder: str) -> Iterator[None]:
+    """Import modules from a folder, as `python -m` does from the current one."""
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        with suppress(ValueError):  # a module has removed it
+            sys.path.remove(folder)
+
+
 def _imported(place: str) -> ModuleType:
-    """Import a module as `python -m` does, from the current folder."""
     import importlib
 
-    sys.path.insert(0, str(Path.cwd()))
-    try:
-        with reported(f"cannot import {place}", Path.cwd()):
-            return importlib.import_module(place)
-    finally:
-        sys.path.pop(0)
+    with reported(f"cannot import {place}", Path.cwd()):
+        return importlib.import_module(place)
