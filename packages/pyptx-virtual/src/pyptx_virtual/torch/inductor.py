@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from pyptx_virtual.imports import when_imported
 from pyptx_virtual.torch.untraced import untraced
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 # Settings of Inductor, with their environment variables. Kernels are launched by Triton's driver, not by a C++ function
 # over libcuda. They are compiled in this process, because worker processes have no virtual device.
@@ -30,6 +31,19 @@ def install_inductor() -> None:
         os.environ[variable] = str(value)
         if config is not None:
             setattr(config, name, value)
+    when_imported(["torch._inductor.compile_fx"], _without_graphs)
+
+
+def _without_graphs(name: str) -> None:
+    """Make the modes of torch.compile that record CUDA graphs launch each kernel: the results are the same.
+
+    Inductor's trees of graphs inspect the blocks of torch's CUDA allocator, which the virtual device does not use.
+    """
+
+    def cudagraphify(model: Callable[..., Any], *_: object, **__: object) -> Callable[..., Any]:
+        return model
+
+    sys.modules[name].__dict__["cudagraphify"] = cudagraphify
 
 
 def _empty_strided(size: Sequence[int], stride: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
