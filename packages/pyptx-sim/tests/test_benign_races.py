@@ -97,6 +97,8 @@ PAIRS = {
 # What no random input decides otherwise: %r1 is never 2000000000, nor above it. Only threads with %p2 decide so.
 DECISIONS = {
     "an equality": "setp.eq.u32 %p1, %r1, %r4;\nand.pred %p1, %p1, %p2;\nselp.u32 %r2, 7, %r1, %p1;",
+    "an equality below a bound": "setp.eq.u32 %p1, %r1, %r4;\nand.pred %p1, %p1, %p2;\nselp.u32 %r2, 7, %r1, %p1;\n"
+    "min.u32 %r2, %r2, 0xFFFFFFFF;",
     "a guarded equality": "setp.ne.u32 %p1, %r1, %r1;\n@%p2 setp.eq.u32 %p1, %r1, %r4;\nselp.u32 %r2, 7, %r1, %p1;",
     "an equality combined with a predicate": "setp.eq.and.u32 %p1, %r1, %r4, %p2;\nselp.u32 %r2, 7, %r1, %p1;",
     "an inequality": "not.pred %p2, %p2;\nsetp.ne.u32 %p1, %r1, %r4;\nor.pred %p1, %p1, %p2;\n"
@@ -212,7 +214,8 @@ STORES = {
     ),
     **{
         f"a selection of {name}": Twins(
-            f"ld.global.u32 %r1, {OF_ALL};\nld.global.u32 %r5, [%rd0+260];\nmov.u32 %r4, 2000000000;\nFAULT\n"
+            f"ld.global.u32 %r1, {OF_ALL};\nld.global.u32 %r5, [%rd0+260];\nmov.u32 %r4, 1000000000;\n"
+            "add.u32 %r4, %r4, %r4;\nFAULT\n"
             f"{decision}\nsetp.gt.s32 %p3, %r1, %r5;\nselp.u32 %r2, %r2, %r5, %p3;\n{STORE}",
             "setp.eq.u32 %p2, %r0, %r0;",
             "setp.eq.u32 %p2, %r0, 0;",

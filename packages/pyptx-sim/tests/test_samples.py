@@ -27,7 +27,8 @@ add.f32 %f1, %f2, %f3;
 """
 CONSTANTS = """
 mov.b32 %r1, -5;
-setp.eq.s32 %p1, %r1, 77;
+setp.eq.s32 %p1, %r1, 99;
+max.s32 %r1, %r1, 77;
 selp.b32 %r1, 0f41200000, 0f7F800000, %p1;
 shl.b32 %r1, %r1, 13;
 """
@@ -66,6 +67,6 @@ def test_any_numbers_are_equal_in_some_files_and_different_in_others(dtype: Any)
 def test_numbers_are_equal_to_constants_that_are_no_nan(before: str, constants: set[int]) -> None:
     drawn = draws(before + CONSTANTS)
     found = {each for index in range(COUNT) for each in drawn(NUMBERS, index, np.dtype("<u4")).view(np.int32).flat}
-    assert found & {-5, 77, 13} == constants
+    assert found & {-5, 77, 99, 13} == constants
     assert 0x41200000 in found
     assert (0x7F800000 in found) == (not before)

@@ -82,12 +82,14 @@ class SampledComparison:
 class SampledDecision:
     """What decides a truth value or which source is the result: the value numbers of the sources, except predicates.
 
-    `options`: the bits of the sources that may be the result. `settled`: a constant decides (`p and false`).
+    `options`: the bits of the sources that may be the result. `absorbed`: a constant decides alone (`p and false`).
+    `bounded`: one source is infinite, or the greatest or least of its type, which no input is.
     """
 
     numbers: Sequence[Number]
     options: Sequence[_Bits]
-    settled: Mask
+    absorbed: Mask
+    bounded: Mask
 
     @property
     def number(self) -> Numbers:
@@ -201,13 +203,13 @@ class Samples:
         `selected` compares values for random inputs: values are not equal if they depend on different decisions that no
         random input shows.
         """
-        leaves = np.where(decision.settled, number.leaves & ~DECISIONS, number.leaves)
+        leaves = np.where(decision.absorbed, number.leaves & ~DECISIONS, number.leaves)
         if not decision.numbers:
             return replace(number, leaves=leaves)
         values = self._held(register, lanes)
         taken = [_agree(values, bits) for bits in decision.options]
         same = reduce(np.logical_or, taken) & ~reduce(np.logical_and, taken) if taken else ~_varies(values)
-        marked = same & (number.level == DATA) & ~decision.settled
+        marked = same & (number.level == DATA) & ~(decision.absorbed | decision.bounded)
         return replace(number, leaves=np.where(marked, leaves | decision_bits(decision.number), leaves))
 
     def replace_nans(self, register: RegisterBinding, lanes: Lanes, number: Number, infinity: int) -> None:

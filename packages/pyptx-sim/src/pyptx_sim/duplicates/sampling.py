@@ -112,14 +112,17 @@ class Sampling:
     def _decision(self, wave: Wave, lanes: Lanes) -> SampledDecision | None:
         if not self.deciding:
             return None
-        numbers, settled = [], np.zeros((1, 1), np.bool_)
+        numbers: list[Number] = []
+        absorbed = bounded = np.zeros((1, 1), np.bool_)
         for each in (read(wave, lanes) for read in self.deciding):
-            truth = each.ptx_type == "pred"
-            decides = each.values == self.absorbing if truth else _is_bound(each.values, each.ptx_type)
-            settled = settled | ((each.number.level < DATA) & decides)
-            numbers += [] if truth else [each.number]
+            constant = each.number.level < DATA
+            if each.ptx_type == "pred":
+                absorbed = absorbed | (constant & (each.values == self.absorbing))
+            else:
+                bounded = bounded | (constant & _is_bound(each.values, each.ptx_type))
+                numbers.append(each.number)
         options = [wave.part(Samples).bits(each.read, lanes) for each in self.options]
-        return SampledDecision(numbers, options, settled)
+        return SampledDecision(numbers, options, absorbed, bounded)
 
     def execute(self, action: Action, wave: Wave, lanes: Lanes, before: Before) -> None:
         """Execute the instruction, whose real execution is finished, for random inputs."""
