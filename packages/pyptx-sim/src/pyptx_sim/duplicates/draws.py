@@ -39,8 +39,8 @@ _FLOATS: Final = (1.0, 0.0, -1.0, 2.0, 3.0, -2.0, 0.5, 4.0)
 _FEW: Final = {size: np.array(_FLOATS, f"<f{size}").view(f"<u{size}").astype(np.uint64).tolist() for size in (2, 4, 8)}
 _FRACTION: Final = {2: (0x3C00, 0x3FF), 4: (0x3F003C00, 0x00FF03FF), 8: (0x3FE0 << 48, (1 << 52) - 1)}
 _MAGNITUDES: Final = {2: (0x3000, 0x17FF), 4: (0x37800000, 0x0FFFFFFF), 8: (0x3F00 << 48, (1 << 57) - 1)}
-# Instructions whose literals are values that a program computes, too, not addresses or shift counts. A literal of `setp`
-# is no such value: a comparison with it that is never equal has random results (`Samples.limit`).
+# Instructions whose literals are values that a program computes, too, not addresses or shift counts. `setp` is not one:
+# a comparison with a literal that has the same result in all files gets random results (`Samples.limit`).
 _VALUES: Final = frozenset({"mov", "selp", "set", "slct", "min", "max"})
 # Sizes in bytes and bits of infinity; of e4m3, NaN.
 _INFINITY: Final = {
