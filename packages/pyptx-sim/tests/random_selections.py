@@ -1,8 +1,9 @@
 """Random kernels in which two CTAs compute one word each with exchanged inputs, and an independent reference for them.
 
 CTA 0 has the inputs a, b and c, CTA 1 has b, a and c. Both execute the same instructions (arithmetic, comparisons,
-`selp`, guarded moves, branches around moves) and store their results at one address. The race is benign if the results
-are equal for all inputs; the reference computes them with NumPy for some thousand inputs and knows when they are not.
+`selp`, `set`, `slct`, guarded moves, branches around moves) and store their results at one address. The race is benign
+if the results are equal for all inputs; the reference computes them with NumPy for some thousand inputs and knows when
+they are not. Many inputs are equal to constants that a kernel computes, and that no literal of it shows.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ STORES: Final = 6
 """Racing stores in a kernel, each with an address and a value of its own."""
 _CONSTANTS: Final = (0, 1, 2, 3, 5, 31, 64, 100, 0x404040, 0x3F000000, 0x3F800000, 0x7FFFFFFF, -1, -2, -(1 << 31))
 _POINTS: Final = 6000
+_COMPUTED: Final = 2
+"""Constants that a kernel computes; one in four inputs is one of them."""
 _COMPARISONS: Final[dict[str, Callable[[Any, Any], Values]]] = {
     "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
 }  # fmt: skip
@@ -63,14 +66,17 @@ class Kernel:
     differs: list[bool]
 
 
-def _inputs(kind: str, rng: np.random.Generator) -> tuple[Values, Values, Values]:
+def _inputs(kind: str, computed: Values, rng: np.random.Generator) -> tuple[Values, Values, Values]:
     """Return some thousand inputs a, b, c; floats are small integers, whose sums and products are exact."""
+    special = rng.random((3, _POINTS)) < 0.25
     if kind == "f32":
-        a, b, c = rng.integers(-4, 5, (3, _POINTS)).astype(np.float32) * (np.arange(_POINTS) > 0)
+        chosen = np.where(special, rng.choice(computed, (3, _POINTS)), rng.integers(-4, 5, (3, _POINTS)))
+        a, b, c = chosen.astype(np.float32) * (np.arange(_POINTS) > 0)
         return a, b, c
     edges = np.array([*_CONSTANTS, *range(-8, 9), 101, 99, 30, 32], np.int64)
     wide = rng.integers(-(1 << 31), 1 << 31, (3, _POINTS))
     chosen = np.where(rng.random((3, _POINTS)) < 0.7, rng.choice(edges, (3, _POINTS)), wide)
+    chosen = np.where(special, rng.choice(computed, (3, _POINTS)), chosen)
     near = rng.random(_POINTS)
     chosen[1] = np.where(near < 0.2, chosen[0] + rng.integers(-2, 3, _POINTS), chosen[1])
     chosen[:, 0] = 0
@@ -84,6 +90,7 @@ class _Writer:
 
     rng: random.Random
     kind: str
+    computed: Values
     lines: list[str] = field(default_factory=list)
     pairs: list[tuple[Value, Value]] = field(default_factory=list)
     values: list[Value] = field(default_factory=list)
@@ -143,15 +150,45 @@ class _Writer:
             ]
         return found
 
+    def set(self, name: str, one: Value, other: Value, kind: str) -> Value:
+        """Write a comparison whose result is a number: 1.0 or 0.0 as f32, else all ones or zero."""
+        view = {"u32": np.uint32, "s32": np.int32, "f32": np.float32}[kind]
+        true, to = (1, np.float32) if self.kind == "f32" else (-1, np.int32)
+        ctas = [_COMPARISONS[name](a.view(view), b.view(view)) for a, b in zip(one.ctas, other.ctas, strict=True)]
+        found = Value(self.register(), (ctas[0] * to(true), ctas[1] * to(true)))
+        result = "f32" if self.kind == "f32" else "u32"
+        self.lines.append(f"set.{name}.{result}.{kind} {found.register}, {one.register}, {other.register};")
+        return found
+
+    def by_sign(self, one: Value, other: Value, by: Value) -> Value:
+        """Write `by >= 0 ? one : other` as `slct`."""
+        ctas = [np.where(c >= 0, a, b) for a, b, c in zip(one.ctas, other.ctas, by.ctas, strict=True)]
+        found = Value(self.register(), (ctas[0], ctas[1]))
+        sign = "f32" if self.kind == "f32" else "s32"
+        sources = ", ".join(each.register for each in (one, other, by))
+        self.lines.append(f"slct.{self.suffix}.{sign} {found.register}, {sources};")
+        return found
+
+    def sum(self) -> Value:
+        """Write the addition of two literals whose sum is one of the constants `computed`."""
+        total, part = self.rng.choice(self.computed), self.rng.randint(5, 99)
+        one, other = (self.literal(np.full(_POINTS, each, self.computed.dtype)) for each in (part, total - part))
+        moved = Value(self.register(), one.ctas)
+        self.lines.append(f"mov.{self.suffix} {moved.register}, {one.register};")
+        return self.compute("add.f32" if self.kind == "f32" else "add.s32", moved, other)
+
+    def literal(self, held: Values) -> Value:
+        """Return the literal of a constant, given for each input."""
+        return Value(f"0{'f' if self.kind == 'f32' else 'x'}{int(held[:1].view(np.uint32)[0]):08X}", (held, held))
+
     def constant(self) -> Value:
         """Return a constant: a literal, or a register that holds one."""
         value = self.rng.choice(_CONSTANTS[:4] if self.kind == "f32" else _CONSTANTS)
-        held = np.full(_POINTS, value, np.float32 if self.kind == "f32" else np.int32)
-        literal = f"0{'f' if self.kind == 'f32' else 'x'}{int(held[:1].view(np.uint32)[0]):08X}"
+        literal = self.literal(np.full(_POINTS, value, self.computed.dtype))
         if self.rng.random() < 0.8:
-            return Value(literal, (held, held))
-        found = Value(self.register(), (held, held))
-        self.lines.append(f"mov.{self.suffix} {found.register}, {literal};")
+            return literal
+        found = Value(self.register(), literal.ctas)
+        self.lines.append(f"mov.{self.suffix} {found.register}, {literal.register};")
         return found
 
     def any_value(self) -> Value:
@@ -178,7 +215,7 @@ class _Writer:
         kind = "f32" if self.kind == "f32" else self.rng.choice(("s32", "u32"))
         form, name = self.rng.choice(("selp", "selp", "guard", "branch")), self.rng.choice(names)
         comparison, (one, other) = self.rng.choice([*_COMPARISONS]), self.rng.choice(self.pairs)
-        match self.rng.choices(range(7), (3, 3, 4, 2, 2, 4, 2))[0]:
+        match self.rng.choices(range(10), (3, 3, 4, 2, 2, 4, 2, 2, 2, 3))[0]:
             case 0:  # the same instruction with a common source on an exchanged pair
                 by = self.rng.choice(self.values)
                 found = self.exchange(self.compute(name, one, by), self.compute(name, other, by))
@@ -197,6 +234,14 @@ class _Writer:
                 found = self.choose(by, *self.rng.sample((one, other), 2), form)
             case 5:
                 found = self.choose(self.any_predicate(), self.any_value(), self.any_value(), form)
+            case 6:
+                found = self.set(comparison, *self.rng.choice(((one, other), (self.any_value(), self.sum()))), kind)
+            case 7:
+                found = self.by_sign(*self.rng.sample((one, other), 2), self.any_value())
+            case 8:  # a constant that a kernel computes decides
+                by = self.compare(self.rng.choice(("eq", "ne")), self.any_value(), self.sum(), kind)
+                self.predicates.append(by)
+                found = self.choose(by, *self.rng.sample((one, other), 2), form)
             case _:
                 found = self.compute(name, self.any_value(), self.any_value())
         self.values.append(found)
@@ -208,8 +253,13 @@ def random_kernel(seed: int) -> Kernel:
     lines = ["mov.u32 %r1, %ctaid.x;", "mad.wide.u32 %rd2, %r1, 4, %rd0;"]
     lines += ["xor.b32 %r1, %r1, 1;", "mad.wide.u32 %rd3, %r1, 4, %rd0;"]
     for number, kind in enumerate(("f32", "s32")):
-        writer, at = _Writer(rng, kind, count=100 * number), 4 * STORES + 12 * number
-        a, b, c = _inputs(kind, np.random.default_rng(seed))
+        numbers, at = np.random.default_rng(seed), 4 * STORES + 12 * number
+        if kind == "f32":
+            computed = numbers.integers(-99, 99, _COMPUTED).astype(np.float32)
+        else:
+            computed = numbers.integers(-(1 << 31), 1 << 31, _COMPUTED).astype(np.int32)
+        writer = _Writer(rng, kind, computed, count=100 * number)
+        a, b, c = _inputs(kind, computed, numbers)
         one, other, common = (Value(writer.register(), each) for each in ((a, b), (b, a), (c, c)))
         writer.pairs.append((one, other))
         writer.values.append(common)

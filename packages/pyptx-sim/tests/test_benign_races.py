@@ -222,6 +222,23 @@ STORES = {
         )
         for name, decision in DECISIONS.items()
     },
+    **{
+        f"a choice that {name} never makes in a run": Twins(
+            "mov.u32 %r3, %ctaid.x;\nmad.wide.u32 %rd2, %r3, 4, %rd0;\nld.global.u32 %r4, [%rd2+256];\n"
+            "xor.b32 %r3, %r3, 1;\nmad.wide.u32 %rd2, %r3, 4, %rd0;\nld.global.u32 %r3, [%rd2+256];\n"
+            "sub.u32 %r4, %r4, %r3;\n"
+            f"ld.global.u32 %r1, {OF_ALL};\nld.global.u32 %r5, [%rd0+260];\n{other}\n"
+            "setp.eq.u32 %p1, %r1, %r5;\nselp.u32 %r2, FAULT, %r1, %p1;\nld.global.u32 %r3, [%rd0+264];\n"
+            f"setp.gt.s32 %p3, %r2, %r3;\nselp.u32 %r2, %r2, %r3, %p3;\n{STORE}",
+            "7",
+            "%r4",
+            grid=2,
+        )
+        for name, other in {
+            "a computed constant": "mov.u32 %r5, 1000000000;\nmul.lo.u32 %r5, %r5, 3;",
+            "an equality": "xor.b32 %r5, %r5, 0x12345678;",
+        }.items()
+    },
     "a limit that one thread applies": Twins(
         f"ld.global.f32 %f1, {OF_ALL};\nsetp.gt.f32 %p1, %f1, 0f7149F2CA;\nFAULT\nand.pred %p1, %p1, %p2;\n"
         "selp.f32 %f1, 0f7149F2CA, %f1, %p1;\nst.global.f32 [%rd0], %f1;",

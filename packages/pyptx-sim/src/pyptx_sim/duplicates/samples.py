@@ -62,6 +62,12 @@ class SampledComparison:
         one, other = sources
         return cls(sources, (one(wave, lanes).number, other(wave, lanes).number))
 
+    @property
+    def with_constant(self) -> Mask:
+        """Where exactly one register depends on memory; the other one holds a constant that the program computes."""
+        one, other = (each.level == DATA for each in self.numbers)
+        return one ^ other
+
     def among(self, lanes: Lanes, condition: Mask) -> Lanes | None:
         """Return the lanes with `condition` that compare different values, at least one of which depends on memory."""
         one, other = self.numbers
@@ -93,9 +99,9 @@ class SampledDecision:
 
     @property
     def number(self) -> Numbers:
-        """A hash of the sources, the same if the first two are exchanged."""
-        one, other, *others = (each.strict for each in self.numbers)
-        return mix(np.minimum(one, other), np.maximum(one, other), *others)
+        """A hash of the sources, the same if the two of a comparison, `min` or `max` are exchanged."""
+        one, other, *sign = (each.strict for each in self.numbers)
+        return mix(one, other, *sign) if sign else mix(np.minimum(one, other), np.maximum(one, other))
 
 
 class Samples:
@@ -174,28 +180,32 @@ class Samples:
         It is a hash of the value in all register files, and of its inputs, if the condition is true in some files and
         false in others; a condition that is always the same is not tested, and `number` is kept. If the value is the
         same choice in all files, and the condition has no input that this choice lacks, it is the choice's number: that
-        of `b - a` in `a == b ? 0 : b - a`.
+        of `b - a` in `a == b ? 0 : b - a`. The choice that an undecided condition never makes has a bit in `leaves`.
         """
         inputs = number.leaves & ~PREDICATES  # lanes that compare in different orders have different ones
         values = self._held(register, lanes)
         strict = mix(_SELECTED, inputs, *values)
         found = Number(strict, reduced(strict), number.level, inputs)
         condition, bits = selection.condition
-        found = where(_varies(bits), found, number)
+        tested = _varies(bits)
+        found = where(tested, found, number)
         for choice, bits in selection.choices:
             always = _agree(values, bits)
             found = where(always & (condition.leaves & ~choice.leaves == 0), choice, found)
+        hidden = ~tested & (condition.leaves & DECISIONS != 0)
+        found = where(hidden, replace(number, leaves=number.leaves | decision_bits(number.strict)), found)
         return where(number.level == DATA, found, number)
 
-    def limit(self, register: RegisterBinding, lanes: Lanes, number: Number) -> None:
+    def limit(self, register: RegisterBinding, lanes: Lanes, number: Number, some: Mask) -> None:
         """Set a comparison's result to random truth values, by its value number, if it is the same in all files.
 
-        Otherwise the files would not show what values that depend on the result are for other inputs.
+        Otherwise the files would not show what values that depend on the result are for other inputs. `some`: the lanes
+        that compare with a constant.
         """
-        same = ~_varies(self._held(register, lanes)) & (number.level == DATA)
-        some = lanes.narrowed(same) if same.any() else None
-        if some is not None:
-            self.draw(register, some, number)
+        same = some & ~_varies(self._held(register, lanes)) & (number.level == DATA)
+        limited = lanes.narrowed(same) if same.any() else None
+        if limited is not None:
+            self.draw(register, limited, number)
 
     def undecided(self, register: RegisterBinding, lanes: Lanes, number: Number, decision: SampledDecision) -> Number:
         """Return the value number of a decision, with bits in its `leaves` if all register files decide the same.

@@ -53,7 +53,7 @@ class Before:
 class Sampling:
     """How an instruction's results get values: as computed, or random ones (`draws`).
 
-    `infinity`: the bits of infinity, if the result is a float that may be NaN. `limits`: it compares with a constant.
+    `infinity`: the bits of infinity, if the result is a float that may be NaN. `limits`: it compares with a literal.
     `linear`: the integers that it adds. `compared`: the two registers that it compares. `orders`: by lt … hs.
     `deciding`: the sources that decide it, if it is a truth value or one of several sources (`options`). `absorbing`: a
     predicate that decides alone, false for AND and true for OR.
@@ -142,7 +142,9 @@ class Sampling:
         if self.infinity is not None:
             samples.replace_nans(register, lanes, number, self.infinity)
         if self.limits:
-            samples.limit(register, lanes, number)
+            samples.limit(register, lanes, number, np.ones((1, 1), np.bool_))
+        elif before.comparison is not None and before.decision is not None and not self.orders:
+            samples.limit(register, lanes, number, before.comparison.with_constant & ~before.decision.bounded)
         if before.comparison is not None:
             number = samples.decided(register, lanes, number, before.comparison)
         if before.decision is not None:
@@ -181,7 +183,7 @@ def _linear(operands: Operands) -> tuple[Source, ...]:
 
 
 def _limits(operands: Operands) -> bool:
-    """Return whether an instruction compares with a constant other than NaN and infinities: samples are finite."""
+    """Return whether an instruction compares with a literal other than NaN and infinities: samples are finite."""
     if operands.opcode[0] != "setp":
         return False
     constants = [each for each in map(operands.named, ("a", "b")) if isinstance(each, Immediate)]
