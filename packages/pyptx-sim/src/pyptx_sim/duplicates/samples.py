@@ -66,7 +66,8 @@ class SampledComparison:
     def with_constant(self) -> Mask:
         """Where exactly one register depends on memory; the other one holds a constant that the program computes."""
         one, other = (each.level == DATA for each in self.numbers)
-        return one ^ other
+        differ: Mask = one ^ other
+        return differ
 
     def among(self, lanes: Lanes, condition: Mask) -> Lanes | None:
         """Return the lanes with `condition` that compare different values, at least one of which depends on memory."""
