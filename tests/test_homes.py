@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,8 +84,16 @@ def test_a_distribution_that_runs_kernels_hands_in_the_runtime_of_its_row(home: 
     assert home.frameworks or home.distribution == "pyptx-virtual"  # it runs kernels for pyptx-torch's operators
 
 
+@pytest.mark.parametrize("home", HOMES, ids=lambda home: home.distribution)
+def test_the_commands_of_a_distribution_are_those_of_its_row(home: Home) -> None:
+    plugin = f"{home.module}.plugin"
+    module = import_module(plugin) if find_spec(plugin) else None
+    rows = getattr(module, "pyptx_commands", tuple)()
+    assert {row.name for row in rows} == set(home.commands)
+
+
 def test_what_is_somebodys_is_nobody_elses() -> None:
-    for table in ("namespaces", "instructions", "launch_attributes", "descriptors", "frameworks"):
+    for table in ("namespaces", "instructions", "launch_attributes", "commands", "descriptors", "frameworks"):
         names = [name for home in HOMES for name in getattr(home, table)]
         assert len(names) == len(set(names)), table
 

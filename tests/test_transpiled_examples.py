@@ -10,8 +10,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from pyptx_diff import compare
 from pyptx_dsl.modules.builder import ModuleBuilder
-from pyptx_ir.diff import compare
 from pyptx_ir.plugins.rows import TensorMap
 from pyptx_ir.syntax import decode, parse
 from pyptx_sim import WithDescriptor, run
@@ -19,7 +19,7 @@ from pyptx_sim import WithDescriptor, run
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pyptx_ir.diff import Comparison
+    from pyptx_diff import Comparison
 
 pytestmark = pytest.mark.no_cover
 

@@ -18,6 +18,7 @@ import nox
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = (  # packages of this repository, each after its dependencies
     "pyptx-ir",
+    "pyptx-diff",
     "pyptx-dsl",
     "pyptx-transpile",
     "pyptx-arch-hopper",

@@ -14,7 +14,7 @@ import pytest
 from tests.corpus_modules import CORPUS, FOLDERS, refused
 from tools.shares import FULL, at_most, full, share
 
-from pyptx_ir.diff import compare
+from pyptx_diff import compare
 from pyptx_ir.syntax import Source, decode, emit, parse, positions
 from pyptx_ir.syntax import nodes as n
 from pyptx_ir.toolchain import ToolchainError, assemble, disassemble
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from pyptx_ir.diff import Comparison
+    from pyptx_diff import Comparison
 
 pytestmark = pytest.mark.scaled(2)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyptx_ir.commands import built_in, main
+from pyptx_ir.plugins.homes import install_hint
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -148,6 +149,14 @@ def test_plugins_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
 def test_an_unknown_command_is_an_error_with_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["chekc"]) == 2
     assert capsys.readouterr().err == "pyptx: unknown command 'chekc'\nhelp: did you mean pyptx check?\n"
+
+
+def test_a_command_of_a_package_that_is_not_installed_names_the_package(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pyptx_ir.plugins.manager.Plugins.commands", lambda _: ())
+    assert main(["trace", "k.ptx"]) == 2
+    assert capsys.readouterr().err == f"pyptx: trace needs pyptx-sim\nhelp: {install_hint('pyptx-sim')}\n"
     assert main(["quux"]) == 2
     assert capsys.readouterr().err.endswith("help: pyptx help lists all commands\n")
 

@@ -146,15 +146,14 @@ def test_what_holds_no_ptx_is_one_error_of_every_command(
     monkeypatch.chdir(tmp_path)
     if name != "-":
         (tmp_path / name).write_bytes(data)
-    for words in (["check", name], ["fmt", name], ["diff", name, name]):
+    for command in ("check", "fmt"):
         if name == "-":
             monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=BytesIO(data)))
-        if words != ["diff", "-", "-"]:
-            assert main(words) == 2
-            written = capsys.readouterr()
-            assert written.out == ""
-            assert said in written.err
-            assert written.err.count("pyptx ") == 1
+        assert main([command, name]) == 2
+        written = capsys.readouterr()
+        assert written.out == ""
+        assert said in written.err
+        assert written.err.count("pyptx ") == 1
 
 
 def test_a_listing_is_its_modules_without_headings(tmp_path: Path) -> None:
@@ -230,18 +229,6 @@ def test_fmt_prints_images_and_writes_nothing_over_them(
     assert main(["fmt", str(path), "--check"]) == 1
     assert capfdbinary.readouterr().out.decode() == f"{path}#1\n"
     assert path.read_bytes() == before
-
-
-def test_diff_compares_the_modules_that_are_chosen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path, plain = tmp_path / "lib.so", tmp_path / "k.ptx"
-    path.write_bytes(library(PTX, OTHER))
-    plain.write_text(PTX)
-    assert main(["diff", f"{path}#1", str(plain)]) == 0
-    assert main(["diff", str(path), str(plain), "--arch", "sm_80"]) == 0
-    assert main(["diff", str(path), str(plain)]) == 2
-    assert "contains 2 PTX modules" in capsys.readouterr().err
-    assert main(["diff", f"{path}#2", str(plain)]) == 1
-    assert f"--- {path}#2" in capsys.readouterr().out
 
 
 @pytest.mark.ptxas

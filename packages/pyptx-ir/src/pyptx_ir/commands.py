@@ -130,8 +130,12 @@ def _usage(commands: Mapping[str, Command], stream: TextIO) -> str:
 
 def _unknown(word: str, commands: Mapping[str, Command]) -> str:
     """Return the error for a word that is not a command, with the command or package that the user may mean."""
+    from pyptx_ir.plugins.homes import home_of_command, install_hint
     from pyptx_ir.suggestions import close_names
 
+    home = home_of_command(word)
+    if home is not None:
+        return f"pyptx: {word} needs {home}\nhelp: {install_hint(home)}\n"
     close = close_names(word, list(commands), most=1)
     help = f"did you mean pyptx {close[0]}?" if close else "pyptx help lists all commands"
     return f"pyptx: unknown command '{word}'\nhelp: {help}\n"
@@ -148,7 +152,6 @@ def built_in() -> tuple[Command, ...]:
             "pyptx_ir.isa.modules.command:check",
         ),
         command("fmt", "format PTX files", "pyptx_ir.formatter:fmt"),
-        command("diff", "compare two PTX files beyond names and formatting", "pyptx_ir.diff.command:diff"),
         command(
             "explain", "explain a rule of the simulator or an error code of check", "pyptx_ir.explanations:explain"
         ),

@@ -1,5 +1,5 @@
 """Differences between two PTX modules, ignoring names and formatting: `compare(before, after)`."""
 
-from pyptx_ir.diff import Change, Comparison, FunctionDifference, Renaming, StatementLine, compare
+from pyptx_diff import Change, Comparison, FunctionDifference, Renaming, StatementLine, compare
 
 __all__ = ["Change", "Comparison", "FunctionDifference", "Renaming", "StatementLine", "compare"]

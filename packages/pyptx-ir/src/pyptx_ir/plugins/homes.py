@@ -19,8 +19,9 @@ class Home(Value):
     `namespaces` are names after `ptx.`; a dotted one is inside a namespace of the core. `instructions` are opcode
     prefixes, or an instruction's name and a later modifier (`mma .kind::mxf4`). `descriptors` are names of descriptor
     kinds. `frameworks` are top-level modules of the arrays that its kernels run on, `cpu_frameworks` of arrays accepted
-    on the CPU only. `runtime` is the name of its `Runtime` row. `extra` is the extra of pyptx that installs it
-    with its dependencies. The core has none; nor does the launcher, which the GPU runtimes depend on.
+    on the CPU only. `runtime` is the name of its `Runtime` row. `commands` are subcommands of `pyptx`. `extra` is the
+    extra of pyptx that installs it with its dependencies. The core has none; nor does the launcher, which the GPU
+    runtimes depend on.
     """
 
     distribution: str
@@ -32,6 +33,7 @@ class Home(Value):
     frameworks: tuple[str, ...] = ()
     cpu_frameworks: tuple[str, ...] = ()
     runtime: str | None = None
+    commands: tuple[str, ...] = ()
 
     @property
     def module(self) -> str:
@@ -47,13 +49,21 @@ class Home(Value):
 HOMES: Final = (
     Home("pyptx"),
     Home("pyptx-ir"),
-    Home("pyptx-dsl"),
-    Home("pyptx-transpile"),
-    Home("pyptx-sim", extra="sim", frameworks=("numpy",), cpu_frameworks=("torch",), runtime="sim"),
+    Home("pyptx-diff", commands=("diff",)),
+    Home("pyptx-dsl", commands=("ptx", "sass", "resources", "layout", "bench", "stubs", "new", "export")),
+    Home("pyptx-transpile", commands=("transpile",)),
+    Home(
+        "pyptx-sim",
+        extra="sim",
+        frameworks=("numpy",),
+        cpu_frameworks=("torch",),
+        runtime="sim",
+        commands=("sim", "trace"),
+    ),
     Home("pyptx-launch"),
     Home("pyptx-torch", extra="torch", frameworks=("torch",), runtime="torch"),
     Home("pyptx-jax", extra="jax", frameworks=("jax", "jaxlib"), runtime="jax"),
-    Home("pyptx-virtual", extra="virtual", runtime="virtual"),
+    Home("pyptx-virtual", extra="virtual", runtime="virtual", commands=("run",)),
     Home(
         "pyptx-arch-hopper",
         extra="hopper",
@@ -98,6 +108,7 @@ _BY_DISTRIBUTION: Final = {home.distribution: home for home in HOMES}
 _BY_NAMESPACE: Final = {name: home for home in HOMES for name in home.namespaces}
 _BY_INSTRUCTION: Final = {words: home for home in HOMES for words in home.instructions}
 _BY_LAUNCH_ATTRIBUTE: Final = {name: home for home in HOMES for name in home.launch_attributes}
+_BY_COMMAND: Final = {name: home for home in HOMES for name in home.commands}
 _BY_DESCRIPTOR: Final = {name: home for home in HOMES for name in home.descriptors}
 _LONGEST: Final = 1 + max(words.count(".") for words in _BY_INSTRUCTION)
 
@@ -110,6 +121,11 @@ def home_of_namespace(name: str) -> str | None:
 def home_of_launch_attribute(name: str) -> str | None:
     """Return the distribution of this project that provides a launch attribute; None if none does."""
     return _distribution(_BY_LAUNCH_ATTRIBUTE.get(name))
+
+
+def home_of_command(name: str) -> str | None:
+    """Return the distribution of this project that provides a subcommand of `pyptx`; None if none does."""
+    return _distribution(_BY_COMMAND.get(name))
 
 
 def home_of_descriptor(name: str) -> str | None:

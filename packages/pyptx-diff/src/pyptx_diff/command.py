@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from pyptx_diff.comparison import CONTEXT, compare
+from pyptx_diff.report import report_of, text
 from pyptx_ir.command_line import CommandParser, add_format
-from pyptx_ir.diff.comparison import CONTEXT, compare
-from pyptx_ir.diff.report import report_of, text
 from pyptx_ir.errors import PyptxError
 from pyptx_ir.reports import render
 from pyptx_ir.sources.reader import ARCH, INPUTS, read_source

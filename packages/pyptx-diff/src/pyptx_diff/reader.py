@@ -11,10 +11,10 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from pyptx_ir.diff.items import Body, Content, DiffItem, Node, Tokens
-from pyptx_ir.diff.scopes import Declaration, Declarations, Family, NameScope
-from pyptx_ir.diff.shapes import Shape, is_single, named, shape_of
-from pyptx_ir.diff.statements import (
+from pyptx_diff.items import Body, Content, DiffItem, Node, Tokens
+from pyptx_diff.scopes import Declaration, Declarations, Family, NameScope
+from pyptx_diff.shapes import Shape, is_single, named, shape_of
+from pyptx_diff.statements import (
     directive_shape,
     function_shape,
     parameter_shape,

@@ -11,7 +11,7 @@ from pyptx_ir.syntax.spelling import spell
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from pyptx_ir.diff.scopes import Declarations
+    from pyptx_diff.scopes import Declarations
 
 Node: TypeAlias = Statement | Parameter | HeaderDirective
 

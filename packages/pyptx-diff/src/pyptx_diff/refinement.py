@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from pyptx_ir.diff.alignment import Pairs, align, gaps
-from pyptx_ir.diff.shapes import Shape, without_numbers
+from pyptx_diff.alignment import Pairs, align, gaps
+from pyptx_diff.shapes import Shape, without_numbers
 from pyptx_ir.syntax.nodes import Instruction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
 
-    from pyptx_ir.diff.items import DiffItem
+    from pyptx_diff.items import DiffItem
 
 
 # Function that returns the key by which a statement (`DiffItem`) is aligned, given the statement, the numbers of its

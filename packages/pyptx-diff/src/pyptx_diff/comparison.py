@@ -5,14 +5,14 @@ from __future__ import annotations
 from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING, cast
 
-from pyptx_ir.diff.changes import Changes, redeclared, renamings
-from pyptx_ir.diff.explanation import ChangeReasons
-from pyptx_ir.diff.items import Tokens
-from pyptx_ir.diff.line_numbers import Places
-from pyptx_ir.diff.modules import align_modules
-from pyptx_ir.diff.naming import Naming
-from pyptx_ir.diff.reader import Reader
-from pyptx_ir.diff.result import Comparison, FunctionDifference, Renaming
+from pyptx_diff.changes import Changes, redeclared, renamings
+from pyptx_diff.explanation import ChangeReasons
+from pyptx_diff.items import Tokens
+from pyptx_diff.line_numbers import Places
+from pyptx_diff.modules import align_modules
+from pyptx_diff.naming import Naming
+from pyptx_diff.reader import Reader
+from pyptx_diff.result import Comparison, FunctionDifference, Renaming
 from pyptx_ir.syntax.nodes import Module, Statement, Version
 from pyptx_ir.syntax.parser import parse
 from pyptx_ir.syntax.walk import walk
@@ -20,8 +20,8 @@ from pyptx_ir.syntax.walk import walk
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyptx_ir.diff.items import Kinds
-    from pyptx_ir.diff.shapes import Shape
+    from pyptx_diff.items import Kinds
+    from pyptx_diff.shapes import Shape
 
 CONTEXT = 3
 

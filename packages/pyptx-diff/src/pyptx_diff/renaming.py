@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pyptx_ir.diff.alignment import Pairs
-    from pyptx_ir.diff.items import DiffItem
-    from pyptx_ir.diff.scopes import Declarations
+    from pyptx_diff.alignment import Pairs
+    from pyptx_diff.items import DiffItem
+    from pyptx_diff.scopes import Declarations
 
 # Factor by which an aligned pair of statements counts more in the choice of renamings if it agrees with earlier ones.
 _AGREED: Final = 4

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from pyptx_ir.diff.items import DiffItem
-from pyptx_ir.diff.pairing import pair_by_key
+from pyptx_diff.items import DiffItem
+from pyptx_diff.pairing import pair_by_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from pyptx_ir.diff.items import Body
-    from pyptx_ir.diff.renaming import Bijection
-    from pyptx_ir.diff.scopes import Declarations
+    from pyptx_diff.items import Body
+    from pyptx_diff.renaming import Bijection
+    from pyptx_diff.scopes import Declarations
 
 ItemPair: TypeAlias = tuple[DiffItem | None, DiffItem | None]
 _Key: TypeAlias = "Callable[[DiffItem], Hashable]"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from pyptx_ir.diff.shapes import Shape, shape_of
+from pyptx_diff.shapes import Shape, shape_of
 from pyptx_ir.syntax.nodes import (
     Alias,
     BranchTargets,

@@ -7,12 +7,13 @@ import json
 import random
 import sys
 import time
+from contextlib import redirect_stdout
 from typing import TYPE_CHECKING
 
 import pytest
 
+from pyptx_diff import compare
 from pyptx_ir.commands import main
-from pyptx_ir.diff import compare
 from pyptx_ir.syntax import parse
 
 if TYPE_CHECKING:
@@ -54,6 +55,29 @@ def test_the_exit_status_is_that_of_diff(files: tuple[str, str, str], capsys: py
     assert capsys.readouterr().out == ""
     assert main(["diff", one, f"{one}.none"]) == 2
     assert "none" in capsys.readouterr().err
+
+
+def test_the_modules_that_are_chosen_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    listing, plain = tmp_path / "kernels.txt", tmp_path / "k.ptx"
+    heading = (
+        "\nFatbin ptx code:\n================\narch = {}\ncode version = [9,0]\nhost = linux\ncompile_size = 64bit\n"
+    )
+    other = TEXT.replace("sm_90a", "sm_100a").replace("entry k", "entry other")
+    listing.write_text(f"{heading.format('sm_90a')}{TEXT}{heading.format('sm_100a')}{other}")
+    plain.write_text(TEXT)
+    assert main(["diff", f"{listing}#1", str(plain)]) == 0
+    assert main(["diff", str(listing), str(plain), "--arch", "sm_90a"]) == 0
+    assert main(["diff", str(listing), str(plain)]) == 2
+    assert "contains 2 PTX modules" in capsys.readouterr().err
+    assert main(["diff", f"{listing}#2", str(plain)]) == 1
+    assert f"--- {listing}#2" in capsys.readouterr().out
+
+
+def test_the_command_writes_to_streams_without_bytes(files: tuple[str, str, str]) -> None:
+    one, _, other = files
+    with redirect_stdout(io.StringIO()) as compared:  # as in a notebook
+        assert main(["diff", one, other]) == 1
+    assert "operand 3: 4 → 5" in compared.getvalue()
 
 
 def test_trouble_is_told_in_a_line(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyptx_ir.diff.comparison import compare
-from pyptx_ir.diff.result import Change, Comparison, FunctionDifference, Renaming, StatementLine
+from pyptx_diff.comparison import compare
+from pyptx_diff.result import Change, Comparison, FunctionDifference, Renaming, StatementLine
 
 __all__ = ["Change", "Comparison", "FunctionDifference", "Renaming", "StatementLine", "compare"]

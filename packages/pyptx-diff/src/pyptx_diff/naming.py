@@ -7,16 +7,16 @@ from collections import defaultdict
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from pyptx_ir.diff.items import spelling
-from pyptx_ir.diff.pairing import pair_by_key
-from pyptx_ir.diff.renaming import Bijection
+from pyptx_diff.items import spelling
+from pyptx_diff.pairing import pair_by_key
+from pyptx_diff.renaming import Bijection
 from pyptx_ir.syntax.nodes import Instruction
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pyptx_ir.diff.items import DiffItem
-    from pyptx_ir.diff.scopes import Declarations
+    from pyptx_diff.items import DiffItem
+    from pyptx_diff.scopes import Declarations
 
 ONLY_FIRST = "A:"
 """Prefix of a name of the first module without a counterpart, if the second uses the name for another declaration."""

@@ -6,8 +6,8 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from pyptx_ir.diff.items import DiffItem, Node, spelling
-from pyptx_ir.diff.result import StatementLine
+from pyptx_diff.items import DiffItem, Node, spelling
+from pyptx_diff.result import StatementLine
 from pyptx_ir.syntax.emitter import emit
 from pyptx_ir.syntax.nodes import HeaderDirective, Parameter
 from pyptx_ir.syntax.source import Source

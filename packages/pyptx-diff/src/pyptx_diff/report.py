@@ -10,7 +10,7 @@ from pyptx_ir.terminal import painted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyptx_ir.diff.result import Change, Comparison, FunctionDifference, StatementLine
+    from pyptx_diff.result import Change, Comparison, FunctionDifference, StatementLine
 
 _MARKS: Final = {"same": " ", "removed": "-", "added": "+"}
 _STYLES: Final = {"-": "removed", "+": "added", "@": "name", "!": "reason", "*": "heading"}  # colors of `git diff`

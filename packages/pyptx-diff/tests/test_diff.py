@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from pyptx_ir.diff import Change, Comparison, compare
+from pyptx_diff import Change, Comparison, compare
 from pyptx_ir.syntax import PtxSyntaxError, parse
 
 HEAD = ".version 9.0\n.target sm_90a\n.address_size 64\n"

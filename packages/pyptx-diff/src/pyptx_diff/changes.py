@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from pyptx_ir.diff.result import Change, FunctionDifference, Renaming, StatementLine
+from pyptx_diff.result import Change, FunctionDifference, Renaming, StatementLine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyptx_ir.diff.explanation import ChangeReasons
-    from pyptx_ir.diff.line_numbers import Places
-    from pyptx_ir.diff.modules import AlignedBodies
-    from pyptx_ir.diff.scopes import Declaration
-    from pyptx_ir.diff.variables import ItemPair
+    from pyptx_diff.explanation import ChangeReasons
+    from pyptx_diff.line_numbers import Places
+    from pyptx_diff.modules import AlignedBodies
+    from pyptx_diff.scopes import Declaration
+    from pyptx_diff.variables import ItemPair
 
 Redeclared: TypeAlias = "dict[str, list[tuple[int, int]]]"
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from pyptx_ir.diff.renaming import agrees
-from pyptx_ir.diff.shapes import Shape, is_single, named, shape_of
+from pyptx_diff.renaming import agrees
+from pyptx_diff.shapes import Shape, is_single, named, shape_of
 from pyptx_ir.syntax.nodes import Function, Instruction, Variable
 from pyptx_ir.syntax.operand_spelling import spell_operand
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from pyptx_ir.diff.items import DiffItem, Kinds
-    from pyptx_ir.diff.modules import AlignedBodies
-    from pyptx_ir.diff.naming import Naming
-    from pyptx_ir.diff.renaming import Bijection
-    from pyptx_ir.diff.scopes import Declarations
+    from pyptx_diff.items import DiffItem, Kinds
+    from pyptx_diff.modules import AlignedBodies
+    from pyptx_diff.naming import Naming
+    from pyptx_diff.renaming import Bijection
+    from pyptx_diff.scopes import Declarations
 
 _Name: TypeAlias = int | tuple[str]  # a name in a statement: the number of its declaration; (name,) if undeclared
 

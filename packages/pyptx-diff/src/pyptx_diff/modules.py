@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from pyptx_ir.diff.alignment import Pairs, align
-from pyptx_ir.diff.matching import match_bodies
-from pyptx_ir.diff.refinement import refined
-from pyptx_ir.diff.renaming import Bijection, Votes, agrees, settle
-from pyptx_ir.diff.variables import match_variables
+from pyptx_diff.alignment import Pairs, align
+from pyptx_diff.matching import match_bodies
+from pyptx_diff.refinement import refined
+from pyptx_diff.renaming import Bijection, Votes, agrees, settle
+from pyptx_diff.variables import match_variables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pyptx_ir.diff.items import Body, Content, DiffItem
-    from pyptx_ir.diff.shapes import Shape
-    from pyptx_ir.diff.variables import ItemPair
+    from pyptx_diff.items import Body, Content, DiffItem
+    from pyptx_diff.shapes import Shape
+    from pyptx_diff.variables import ItemPair
 
 
 class AlignedBodies(NamedTuple):

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from pyptx_ir.diff.alignment import align
-from pyptx_ir.diff.items import Body, DiffItem
-from pyptx_ir.diff.pairing import pair_by_key
+from pyptx_diff.alignment import align
+from pyptx_diff.items import Body, DiffItem
+from pyptx_diff.pairing import pair_by_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
 
-    from pyptx_ir.diff.items import Content
+    from pyptx_diff.items import Content
 
 BodyPair: TypeAlias = tuple[Body | None, Body | None]
 _Pairs: TypeAlias = "list[tuple[Body, Body]]"
