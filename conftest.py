@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 # Folders whose tests add no coverage of the gated packages (noxfile.GATED) to that of those packages' own tests and of
 # END_TO_END.
-ABOVE = tuple(f"packages/pyptx-{name}/" for name in ("diff", "jax", "launch", "torch", "transpile", "virtual"))
+ABOVE = tuple(
+    f"packages/pyptx-{name}/" for name in ("bundles", "diff", "jax", "launch", "torch", "transpile", "virtual")
+)
 UNMEASURED = (*ABOVE, "packages/pyptx-sim/tests/litmus/", "tests/")
 END_TO_END = "tests/end_to_end/"
 

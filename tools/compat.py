@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 CORE: Final = tuple(name for name in PACKAGES if name not in FRAMEWORKS)
 CORE_TESTS: Final = (
-    *(f"packages/pyptx-{name}/tests" for name in ("ir", "diff", "dsl", "transpile", "sim", "launch")),
+    *(f"packages/pyptx-{name}/tests" for name in ("ir", "diff", "dsl", "bundles", "transpile", "sim", "launch")),
     "--every=9",
 )
 _TOGETHER: Final = ("torch_launches", "torch_bundles", "torch_on_host_driver", "jax_launches", "warm_and_cold")

@@ -20,6 +20,7 @@ PACKAGES = (  # packages of this repository, each after its dependencies
     "pyptx-ir",
     "pyptx-diff",
     "pyptx-dsl",
+    "pyptx-bundles",
     "pyptx-transpile",
     "pyptx-arch-hopper",
     "pyptx-arch-blackwell",

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from tools.sass_loops import MATRIX, instructions, main_loop
 
-from pyptx_dsl.bundles.export import specialized
+from pyptx_bundles.export import specialized
 from pyptx_dsl.types import bf16, f32
 from pyptx_ir.toolchain import assemble, disassemble, find_tool
 

@@ -25,7 +25,7 @@ INSTALLS: Final = "pip install "
 # The plugins that the extra `sim` installs: without torch, jax and the architectures.
 PLUGINS: Final = {
     "PYPTX_DISABLE_PLUGIN_AUTOLOAD": "1",
-    "PYPTX_PLUGINS": "pyptx_diff.plugin,pyptx_dsl.plugin,pyptx_transpile.plugin,pyptx_sim.plugin",
+    "PYPTX_PLUGINS": "pyptx_bundles.plugin,pyptx_diff.plugin,pyptx_dsl.plugin,pyptx_transpile.plugin,pyptx_sim.plugin",
 }
 
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyptx import Tile, kernel, ptx
-from pyptx_dsl.bundles import BundleError, record, restore
+from pyptx_bundles import BundleError, record, restore
 from pyptx_dsl.types import f32
 from pyptx_ir.plugins.rows import Argument
 

@@ -224,7 +224,7 @@ def test_numbers_are_divided_exactly(by: int) -> None:
 
 
 def test_a_grid_holds_more_batches_than_its_z_would() -> None:
-    from pyptx_dsl.bundles.export import specialized
+    from pyptx_bundles.export import specialized
 
     sizes = {"B": 70_000, "Sq": 64, "Hq": 2}
     keys, module = {"Skv": 64, "Hkv": 1}, backward()

@@ -384,11 +384,11 @@ def test_its_descriptor_is_offered_by_name_and_in_a_shell(run: Run) -> None:
 
 def test_its_descriptor_comes_back_from_a_record_and_is_made_by_a_program_in_c(run: Run) -> None:
     script = """
-from pyptx_dsl.bundles import BundleError, record, restore
-from pyptx_dsl.bundles.c_interface import interface_of
-from pyptx_dsl.bundles.c_launch import launch_functions
-from pyptx_dsl.bundles.manifest import BundleEntry
-from pyptx_dsl.bundles.kernel_signature import signature_of
+from pyptx_bundles import BundleError, record, restore
+from pyptx_bundles.c_interface import interface_of
+from pyptx_bundles.c_launch import launch_functions
+from pyptx_bundles.manifest import BundleEntry
+from pyptx_bundles.kernel_signature import signature_of
 
 
 plain = json.loads(json.dumps(record(special)))
@@ -570,6 +570,8 @@ def test_the_shipped_plugins_are_the_ones_we_know() -> None:
     assert shipped() == [
         "pyptx_arch_blackwell.plugin",
         "pyptx_arch_hopper.plugin",
+        "pyptx_bundles.plugin",
+        "pyptx_diff.plugin",
         "pyptx_dsl.plugin",
         "pyptx_ir.isa.plugin",
         "pyptx_jax.plugin",

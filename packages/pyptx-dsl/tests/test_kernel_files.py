@@ -65,22 +65,6 @@ def test_a_file_runs_with_closed_outputs(closed: str, tmp_path: Path) -> None:
     assert ".entry nothing" in (tmp_path / "nothing.ptx").read_text(encoding="utf-8")
 
 
-@pytest.mark.ptxas
-@pytest.mark.parametrize("place", ["kernels.py", "kernels"])
-def test_the_function_of_an_exported_kernel_may_import_from_its_folder(
-    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    name = f"common_of_{place.replace('.', '_')}"
-    written(tmp_path / f"{name}.py", "COUNT = 7\n")
-    late = EMPTY.replace("    ptx.ret", f"    from {name} import COUNT\n    assert COUNT == flag\n    ptx.ret")
-    written(tmp_path / f"kernels{'' if place.endswith('py') else '_of_folder'}.py", HEAD + late)
-    monkeypatch.chdir(tmp_path)
-    word = f"{place}:nothing:flag=7" if place.endswith("py") else "kernels_of_folder:nothing"
-    given = [] if place.endswith("py") else ["--set", "flag=7"]
-    assert main(["export", word, "-o", str(tmp_path / "bundle"), *given]) == 0, capsys.readouterr().err
-    assert str(tmp_path) not in sys.path
-
-
 def test_two_files_import_their_own_modules_of_one_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     late = EMPTY.replace("    ptx.ret", "    from common import COUNT as late\n    print('traced', late)\n    ptx.ret")
     files = []
@@ -223,8 +207,6 @@ def test_a_module_is_found_unless_the_file_defines_kernels(tmp_path: Path, capsy
     both = written(tmp_path / "both.py", f"{MODULE}{HEAD}{EMPTY}")
     assert main(["ptx", both]) == 0
     assert ".entry nothing" in capsys.readouterr().out
-    assert main(["export", f"{both}:module", "-o", str(tmp_path / "bundle")]) == 1
-    assert "both.py:module is a module" in capsys.readouterr().err
 
 
 def test_no_command_overwrites_the_file_of_a_kernel(

@@ -74,7 +74,7 @@ def pyptx_advice() -> Sequence[Advice]:
 
 @hookimpl
 def pyptx_commands() -> Sequence[Command]:
-    """Return the commands that print and export kernels, and write stubs."""
+    """Return the commands that print, measure and create kernels, and write stubs."""
     from pyptx_ir.plugins.commands import command
 
     return (
@@ -87,7 +87,6 @@ def pyptx_commands() -> Sequence[Command]:
         command(
             "stubs", "write a type stub of ptx.inst with the instructions of plugins", "pyptx_dsl.stubs.command:stubs"
         ),
-        command("export", "compile a kernel ahead of time", "pyptx_dsl.bundles.command:export_command"),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, cast
 
-from pyptx_dsl.bundles import BundleError
+from pyptx_bundles import BundleError
 from pyptx_dsl.contract.parameters import RawParameter
 from pyptx_dsl.errors import KeywordError
 from pyptx_dsl.types import from_name

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final, cast
 
-from pyptx_dsl.bundles import BundleError, record, restore
+from pyptx_bundles import BundleError, record, restore
 from pyptx_jax.numbers import check_operands
 
 if TYPE_CHECKING:

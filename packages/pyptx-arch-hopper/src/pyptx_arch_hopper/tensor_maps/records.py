@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
-from pyptx_dsl.bundles.fields import MOST_BYTES
+from pyptx_dsl.json_fields import MOST_BYTES
 from pyptx_dsl.types import TYPES
 from pyptx_ir.plugins.packed import PACKED_ELEMENTS
 from pyptx_ir.plugins.rows import FILLS, INTERLEAVES, L2_PROMOTIONS, SWIZZLES, Im2col, TensorMap
 
 if TYPE_CHECKING:
-    from pyptx_dsl.bundles.fields import Field
+    from pyptx_dsl.json_fields import Field
 
 __all__ = ["plain", "restore"]
 

@@ -50,7 +50,7 @@ class DescriptorKind(Value):
     source of a Tile with a description.
 
     `plain(description)` returns a description as a JSON object, for the records of bundles. `restore(field)` parses and
-    validates it from a `pyptx_dsl.bundles.fields.Field`. `array_alignment(description)` is the required alignment of
+    validates it from a `pyptx_dsl.json_fields.Field`. `array_alignment(description)` is the required alignment of
     the array's address. `code` generates C code for such descriptors, None if unsupported. `fitting(kernel, parameter)`
     returns an ExampleTile for a parameter of a kernel, a `Function`, from the instructions that use it; None if they do
     not determine one.

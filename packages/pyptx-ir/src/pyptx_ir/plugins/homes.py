@@ -50,7 +50,8 @@ HOMES: Final = (
     Home("pyptx"),
     Home("pyptx-ir"),
     Home("pyptx-diff", commands=("diff",)),
-    Home("pyptx-dsl", commands=("ptx", "sass", "resources", "layout", "bench", "stubs", "new", "export")),
+    Home("pyptx-dsl", commands=("ptx", "sass", "resources", "layout", "bench", "stubs", "new")),
+    Home("pyptx-bundles", commands=("export",)),
     Home("pyptx-transpile", commands=("transpile",)),
     Home(
         "pyptx-sim",

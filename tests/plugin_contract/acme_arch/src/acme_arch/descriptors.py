@@ -11,8 +11,8 @@ from pyptx_ir.plugins.descriptor_rows import DescriptorCode, DescriptorKind
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pyptx_dsl.bundles.fields import Field
     from pyptx_dsl.contract.specs import Tile
+    from pyptx_dsl.json_fields import Field
 
 _MOST_BYTES = 1 << 32
 

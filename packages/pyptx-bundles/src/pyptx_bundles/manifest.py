@@ -8,9 +8,9 @@ import re
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from pyptx_dsl.bundles.fields import Field
-from pyptx_dsl.bundles.kernel_signature import KernelSignature, plain_signature, read_signature
+from pyptx_bundles.kernel_signature import KernelSignature, plain_signature, read_signature
 from pyptx_dsl.errors import BundleError
+from pyptx_dsl.json_fields import Field
 from pyptx_ir.toolchain.resources import Resources
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class Heading:
 
 def compose(heading: Heading, entries: Sequence[BundleEntry], files: Sequence[File]) -> bytes:
     """Return the bytes of a manifest: JSON with sorted keys, one member per line."""
-    from pyptx_dsl.bundles.record import record
+    from pyptx_bundles.record import record
 
     rows = list[dict[str, object]]()
     for entry in entries:

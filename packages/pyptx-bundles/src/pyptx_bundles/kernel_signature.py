@@ -23,8 +23,8 @@ from pyptx_ir.syntax.nodes import Version
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pyptx_dsl.bundles.fields import Field
-    from pyptx_dsl.bundles.manifest import BundleEntry, Plain
+    from pyptx_bundles.manifest import BundleEntry, Plain
+    from pyptx_dsl.json_fields import Field
     from pyptx_ir.plugins.rows import Specialization
 
 _MEMBERS: Final = ("name", "tensors", "inputs", "outputs", "open")

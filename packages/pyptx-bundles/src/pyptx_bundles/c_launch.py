@@ -6,14 +6,14 @@ import math
 import struct
 from typing import TYPE_CHECKING, Final
 
-from pyptx_dsl.bundles.c_interface import SCALARS
+from pyptx_bundles.c_interface import SCALARS
 from pyptx_dsl.types import from_name
 from pyptx_ir.plugins.descriptors import described_alignments, descriptor_kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from pyptx_dsl.bundles.c_interface import Interface
+    from pyptx_bundles.c_interface import Interface
     from pyptx_ir.plugins.descriptor_rows import DescriptorCode
     from pyptx_ir.plugins.rows import EntryParameter, Specialization
 

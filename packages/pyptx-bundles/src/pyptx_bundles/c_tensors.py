@@ -5,8 +5,8 @@ from __future__ import annotations
 from string import Template
 from typing import TYPE_CHECKING
 
-from pyptx_dsl.bundles.c_interface import SCALARS, quoted, resource
-from pyptx_dsl.bundles.c_launch import alignments
+from pyptx_bundles.c_interface import SCALARS, quoted, resource
+from pyptx_bundles.c_launch import alignments
 from pyptx_dsl.contract.specs import Layout
 from pyptx_dsl.types import from_name
 from pyptx_ir.element_types import BY_NAME, ELEMENT_TYPES, takes
@@ -14,7 +14,7 @@ from pyptx_ir.element_types import BY_NAME, ELEMENT_TYPES, takes
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pyptx_dsl.bundles.c_interface import Interface, Selector
+    from pyptx_bundles.c_interface import Interface, Selector
     from pyptx_dsl.contract.parameters import RawParameter
     from pyptx_dsl.contract.specs import Tile
 

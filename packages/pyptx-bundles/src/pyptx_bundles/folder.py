@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pyptx_dsl.bundles.manifest import NAME, File
+from pyptx_bundles.manifest import NAME, File
 from pyptx_dsl.errors import BundleError
 
 if TYPE_CHECKING:

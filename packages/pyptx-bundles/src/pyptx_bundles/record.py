@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, cast
 
-from pyptx_dsl.bundles.agreement import check_agreement
-from pyptx_dsl.bundles.fields import MOST_BYTES, Field
+from pyptx_bundles.agreement import check_agreement
 from pyptx_dsl.contract.arguments import dense_strides
 from pyptx_dsl.contract.launch import Dims, check_block, check_cluster, check_grid
 from pyptx_dsl.contract.specs import Layout
 from pyptx_dsl.errors import BundleError, LaunchError
+from pyptx_dsl.json_fields import MOST_BYTES, Field
 from pyptx_dsl.types import TYPES, from_name
 from pyptx_ir.isa.target_rows import TargetError
 from pyptx_ir.plugins.descriptors import descriptor_kind_of, find_descriptor_kind

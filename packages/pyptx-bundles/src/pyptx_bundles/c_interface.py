@@ -11,8 +11,8 @@ from pyptx_dsl.errors import BundleError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from pyptx_dsl.bundles.kernel_signature import KernelSignature
-    from pyptx_dsl.bundles.manifest import BundleEntry, Plain
+    from pyptx_bundles.kernel_signature import KernelSignature
+    from pyptx_bundles.manifest import BundleEntry, Plain
 
 ADDRESS: Final = "unsigned long long"
 # Scalar PTX type -> its C type, and its format character in Python's `struct`.
@@ -143,7 +143,7 @@ def resource(name: str) -> str:
     """Return the text of a file in the package's folder `c/`: a C template, or a list of reserved C names."""
     from importlib.resources import files
 
-    return files("pyptx_dsl.bundles").joinpath("c", name).read_text(encoding="utf-8")
+    return files("pyptx_bundles").joinpath("c", name).read_text(encoding="utf-8")
 
 
 def quoted(text: str) -> str:

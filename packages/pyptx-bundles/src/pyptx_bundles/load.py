@@ -6,14 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pyptx_dsl.bundles.cubin import check_cubin
-from pyptx_dsl.bundles.fields import Field
-from pyptx_dsl.bundles.folder import read_files, read_manifest_bytes
-from pyptx_dsl.bundles.kernel_signature import check_signature
-from pyptx_dsl.bundles.loaded import Bundle, LoadedKernel
-from pyptx_dsl.bundles.manifest import Announced, BundleEntry, Manifest, read_manifest
-from pyptx_dsl.bundles.record import restore_field
+from pyptx_bundles.cubin import check_cubin
+from pyptx_bundles.folder import read_files, read_manifest_bytes
+from pyptx_bundles.kernel_signature import check_signature
+from pyptx_bundles.loaded import Bundle, LoadedKernel
+from pyptx_bundles.manifest import Announced, BundleEntry, Manifest, read_manifest
+from pyptx_bundles.record import restore_field
 from pyptx_dsl.errors import BundleError
+from pyptx_dsl.json_fields import Field
 
 if TYPE_CHECKING:
     import os

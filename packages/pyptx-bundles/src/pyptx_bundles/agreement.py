@@ -11,7 +11,7 @@ from pyptx_ir.syntax.nodes import Function, Parameter, Target
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyptx_dsl.bundles.fields import Field
+    from pyptx_dsl.json_fields import Field
     from pyptx_ir.plugins.descriptor_rows import DescriptorKind
     from pyptx_ir.plugins.rows import EntryParameter, Specialization
 

@@ -8,11 +8,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pyptx_dsl.bundles.c_loader import check_expressible, sources
-from pyptx_dsl.bundles.folder import described, refuse_strangers, write_folder
-from pyptx_dsl.bundles.kernel_signature import check_signature, signature_of
-from pyptx_dsl.bundles.manifest import NAME, BundleEntry, Heading, compose
-from pyptx_dsl.bundles.matching import plain
+from pyptx_bundles.c_loader import check_expressible, sources
+from pyptx_bundles.folder import described, refuse_strangers, write_folder
+from pyptx_bundles.kernel_signature import check_signature, signature_of
+from pyptx_bundles.manifest import NAME, BundleEntry, Heading, compose
+from pyptx_bundles.matching import plain
 from pyptx_dsl.contract.launch import check_block, check_cluster
 from pyptx_dsl.contract.launch_attributes import check_attributes
 from pyptx_dsl.errors import ArchError, BundleError, UnboundDimensionsError
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
-    from pyptx_dsl.bundles.manifest import Plain
+    from pyptx_bundles.manifest import Plain
     from pyptx_dsl.kernels.declaration import Declaration
     from pyptx_dsl.kernels.kernel import Kernel
     from pyptx_ir.plugins.rows import Specialization
@@ -74,7 +74,7 @@ def export(
 def _version() -> str:
     """Return the version of the installed distribution, or "from sources" if only its source files are used."""
     try:
-        return version("pyptx-dsl")
+        return version("pyptx-bundles")
     except PackageNotFoundError:
         return "from sources"
 

@@ -12,7 +12,7 @@ from pyptx_dsl.types import PtxType
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pyptx_dsl.bundles.manifest import BundleEntry, Plain
+    from pyptx_bundles.manifest import BundleEntry, Plain
 
 _SHOWN = 8
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pyptx_dsl.bundles.export import export
-from pyptx_dsl.bundles.load import load
-from pyptx_dsl.bundles.loaded import Bundle, LoadedKernel
-from pyptx_dsl.bundles.record import record, restore
+from pyptx_bundles.export import export
+from pyptx_bundles.load import load
+from pyptx_bundles.loaded import Bundle, LoadedKernel
+from pyptx_bundles.record import record, restore
 from pyptx_dsl.errors import BundleError
 
 __all__ = ["Bundle", "BundleError", "LoadedKernel", "export", "load", "record", "restore"]

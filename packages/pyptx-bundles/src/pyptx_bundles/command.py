@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyptx_dsl.bundles.export import export
-from pyptx_dsl.bundles.folder import read_manifest_bytes
-from pyptx_dsl.bundles.manifest import read_manifest
+from pyptx_bundles.export import export
+from pyptx_bundles.folder import read_manifest_bytes
+from pyptx_bundles.manifest import read_manifest
 from pyptx_dsl.errors import KernelFileError
 from pyptx_dsl.kernels.files import reported
 from pyptx_dsl.kernels.loading import named_kernel, pairs, values_of

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 
-from pyptx_dsl.bundles.kernel_signature import declared
-from pyptx_dsl.bundles.matching import choose
+from pyptx_bundles.kernel_signature import declared
+from pyptx_bundles.matching import choose
 from pyptx_dsl.contract.arguments import check_arguments
 from pyptx_dsl.errors import BundleError, KeywordError
 from pyptx_dsl.kernels.binding import merge_sizes, sort_keywords
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from pyptx_dsl.bundles.kernel_signature import KernelSignature
-    from pyptx_dsl.bundles.manifest import BundleEntry, Manifest
+    from pyptx_bundles.kernel_signature import KernelSignature
+    from pyptx_bundles.manifest import BundleEntry, Manifest
     from pyptx_dsl.contract.parameters import RawParameter
     from pyptx_ir.plugins.rows import Argument, Specialization
     from pyptx_ir.syntax.nodes import Module

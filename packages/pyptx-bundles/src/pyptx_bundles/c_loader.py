@@ -11,16 +11,16 @@ from string import Template
 from textwrap import wrap
 from typing import TYPE_CHECKING, Final
 
-from pyptx_dsl.bundles.c_dispatch import compiled_for, dispatch_declaration, dispatch_function, not_compiled
-from pyptx_dsl.bundles.c_interface import ADDRESS, SCALARS, Interface, interface_of, resource
-from pyptx_dsl.bundles.c_launch import alignments, code_of, launch_functions
-from pyptx_dsl.bundles.c_tensors import refusals, tensors_declaration, tensors_function
+from pyptx_bundles.c_dispatch import compiled_for, dispatch_declaration, dispatch_function, not_compiled
+from pyptx_bundles.c_interface import ADDRESS, SCALARS, Interface, interface_of, resource
+from pyptx_bundles.c_launch import alignments, code_of, launch_functions
+from pyptx_bundles.c_tensors import refusals, tensors_declaration, tensors_function
 from pyptx_dsl.errors import BundleError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pyptx_dsl.bundles.manifest import BundleEntry, Heading
+    from pyptx_bundles.manifest import BundleEntry, Heading
     from pyptx_ir.plugins.rows import Specialization
 
 _IN_A_LINE: Final = 20

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pyptx_dsl.bundles.c_interface import in_comment, quoted, spelt
-from pyptx_dsl.bundles.matching import listed
+from pyptx_bundles.c_interface import in_comment, quoted, spelt
+from pyptx_bundles.matching import listed
 
 if TYPE_CHECKING:
-    from pyptx_dsl.bundles.c_interface import Interface, Selector
-    from pyptx_dsl.bundles.manifest import BundleEntry
+    from pyptx_bundles.c_interface import Interface, Selector
+    from pyptx_bundles.manifest import BundleEntry
 
 _SHOWN: Final = 8
 
