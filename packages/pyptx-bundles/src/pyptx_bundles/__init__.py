@@ -8,4 +8,6 @@ from pyptx_bundles.loaded import Bundle, LoadedKernel
 from pyptx_bundles.record import record, restore
 from pyptx_dsl.errors import BundleError
 
+__tracebackhide__ = True
+
 __all__ = ["Bundle", "BundleError", "LoadedKernel", "export", "load", "record", "restore"]
