@@ -16,8 +16,8 @@ from pyptx.parser import parse
 from pyptx_ir.plugins.manager import manager
 from pyptx_ir.syntax import decode, encode
 from pyptx_ir.syntax.style import infer_style, stripped
-from pyptx_transpile.plan import planned
-from pyptx_transpile.rows import Row
+from pyptx_transpile.planning.plan import planned
+from pyptx_transpile.reading.rows import Row
 from pyptx_transpile.rules.loops import latches
 from pyptx_transpile.rules.table import RULES
 

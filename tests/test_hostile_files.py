@@ -12,7 +12,7 @@ from tests.hostile_files import FILES, hostile
 from tests.test_codegen import module_of
 
 from pyptx.codegen import ptx_to_python
-from pyptx_transpile import long_files, module_printer
+from pyptx_transpile.printing import long_files, module_printer
 
 pytestmark = pytest.mark.no_cover
 

@@ -17,7 +17,7 @@ from pyptx_ir.plugins.manager import manager
 from pyptx_ir.syntax import decode, encode, parse
 from pyptx_ir.syntax.style import infer_style, stripped
 from pyptx_transpile.module_plan import ModulePlan
-from pyptx_transpile.rows import Row
+from pyptx_transpile.reading.rows import Row
 from pyptx_transpile.transpiler import Transpiler
 
 from .corpus_modules import CORPUS
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pyptx_ir.plugins.rows import SugarRule
-    from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.module_printer import Printed
-    from pyptx_transpile.plan import Key, Rewrite, RewritePlan, Slot
-    from pyptx_transpile.proof import Faults, Proof
-    from pyptx_transpile.rows import Body
+    from pyptx_transpile.planning.plan import Key, Rewrite, RewritePlan, Slot
+    from pyptx_transpile.printing.body_printer import BodyPrinter
+    from pyptx_transpile.printing.module_printer import Printed
+    from pyptx_transpile.proof.verification import Faults, Proof
+    from pyptx_transpile.reading.rows import Body
 
 pytestmark = pytest.mark.scaled
 

@@ -19,7 +19,7 @@ from pyptx_ir.plugins.manager import manager
 from pyptx_ir.syntax import decode, encode, parse
 from pyptx_ir.syntax.style import infer_style, stripped
 from pyptx_transpile.module_plan import ModulePlan
-from pyptx_transpile.rows import Row
+from pyptx_transpile.reading.rows import Row
 
 from .corpus_modules import BY_HAND, CORPUS, refused
 from .test_codegen import module_of
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pyptx_ir.plugins.rows import SugarRule
-    from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.page import Page
-    from pyptx_transpile.plan import Plan, Rewrite, Slot
-    from pyptx_transpile.rows import Body
+    from pyptx_transpile.planning.plan import Plan, Rewrite, Slot
+    from pyptx_transpile.printing.body_printer import BodyPrinter
+    from pyptx_transpile.printing.page import Page
+    from pyptx_transpile.reading.rows import Body
 
 pytestmark = pytest.mark.scaled
 

@@ -6,8 +6,8 @@ import pytest
 from tools.natural_loops import natural_loops, raised
 
 from pyptx_ir.syntax import parse
-from pyptx_transpile.plan import planned
-from pyptx_transpile.rows import Row
+from pyptx_transpile.planning.plan import planned
+from pyptx_transpile.reading.rows import Row
 from pyptx_transpile.rules.table import RULES
 
 HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k()\n{\n.reg .pred %p<9>;\n.reg .b32 %r<9>;\n"

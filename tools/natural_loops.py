@@ -16,8 +16,8 @@ from pyptx_ir.syntax import operands as tree
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from pyptx_transpile.plan import Rewrite, RewritePlan
-    from pyptx_transpile.rows import Body
+    from pyptx_transpile.planning.plan import Rewrite, RewritePlan
+    from pyptx_transpile.reading.rows import Body
 
 _LEAVES = frozenset({"bra", "brx", "exit", "ret", "trap"})
 

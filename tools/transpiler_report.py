@@ -26,9 +26,9 @@ from pyptx_transpile.transpiler import Transpiler
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pyptx_transpile.module_printer import Part
-    from pyptx_transpile.plan import RewritePlan
-    from pyptx_transpile.rows import Body
+    from pyptx_transpile.planning.plan import RewritePlan
+    from pyptx_transpile.printing.module_printer import Part
+    from pyptx_transpile.reading.rows import Body
 
 ROOT = Path(__file__).resolve().parents[1]
 CORPUS = ROOT / "corpus"

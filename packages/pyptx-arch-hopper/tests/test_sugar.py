@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyptx_transpile import Plan, Rewrite
-    from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.plan import Slot
-    from pyptx_transpile.rows import Body
+    from pyptx_transpile.planning.plan import Slot
+    from pyptx_transpile.printing.body_printer import BodyPrinter
+    from pyptx_transpile.reading.rows import Body
 
 HOPPERS = tuple(pyptx_sugar_rules())
 ALL = tuple(rule for rule in manager().sugar_rules() if rule in {*HOPPERS, *RULES})

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptx_transpile.candidates import Suspects
-from pyptx_transpile.plan import Rewrite
+from pyptx_transpile.planning.plan import Rewrite
+from pyptx_transpile.proof.candidates import Suspects
 
 if TYPE_CHECKING:
-    from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.plan import Slot
+    from pyptx_transpile.planning.plan import Slot
+    from pyptx_transpile.printing.body_printer import BodyPrinter
 
 BODY, OTHER = 10, 100  # index of the first statement of each of two loop bodies
 

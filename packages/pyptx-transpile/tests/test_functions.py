@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyptx_transpile import transpile
-from pyptx_transpile.page import Page
+from pyptx_transpile.printing.page import Page
 from pyptx_transpile.rules.functions import FUNCTION
 from pyptx_transpile.rules.table import RULES
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
     from pyptx_ir.plugins.rows import SugarRule
     from pyptx_transpile import Rewrite
-    from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.names import Naming
-    from pyptx_transpile.outlined import Helper
-    from pyptx_transpile.plan import RewritePlan, Slot
-    from pyptx_transpile.rows import Body
+    from pyptx_transpile.planning.plan import RewritePlan, Slot
+    from pyptx_transpile.printing.body_printer import BodyPrinter
+    from pyptx_transpile.printing.outlined import Helper
+    from pyptx_transpile.reading.names import Naming
+    from pyptx_transpile.reading.rows import Body
 
 HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n"
 TAB = "\t"

@@ -15,14 +15,14 @@ from tools.shares import full
 
 from pyptx_ir.plugins.rows import SugarRule
 from pyptx_transpile import Rewrite, transpile
-from pyptx_transpile.long_files import MOST_LINES
+from pyptx_transpile.printing.long_files import MOST_LINES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.plan import RewritePlan, Slot
-    from pyptx_transpile.rows import Body
+    from pyptx_transpile.planning.plan import RewritePlan, Slot
+    from pyptx_transpile.printing.body_printer import BodyPrinter
+    from pyptx_transpile.reading.rows import Body
 
 pytestmark = pytest.mark.scaled
 

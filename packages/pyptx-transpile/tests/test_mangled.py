@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pyptx_transpile.mangled import plain, signature
+from pyptx_transpile.reading.mangled import plain, signature
 
 NAMES = {
     "_Z5scaleB2v1B3cw5f": ("scale", "scale[abi:v1][abi:cw5](float)"),

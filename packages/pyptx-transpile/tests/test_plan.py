@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyptx_ir.syntax import parse
-from pyptx_transpile.plan import DEEPEST, Rewrite, RewritePlan
-from pyptx_transpile.rows import Body, Row
+from pyptx_transpile.planning.plan import DEEPEST, Rewrite, RewritePlan
+from pyptx_transpile.reading.rows import Body, Row
 
 if TYPE_CHECKING:
-    from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.plan import Slot
+    from pyptx_transpile.planning.plan import Slot
+    from pyptx_transpile.printing.body_printer import BodyPrinter
 
 LENGTH = 40
 

@@ -20,9 +20,9 @@ from pyptx_transpile.rules.table import RULES
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.plan import RewritePlan, Slot
-    from pyptx_transpile.rows import Body
+    from pyptx_transpile.planning.plan import RewritePlan, Slot
+    from pyptx_transpile.printing.body_printer import BodyPrinter
+    from pyptx_transpile.reading.rows import Body
 
 SOURCE = """.version 8.0
 .target sm_90
@@ -166,7 +166,7 @@ def test_rules_are_chosen_by_name() -> None:
 
 
 def test_a_fault_of_the_printer_itself_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    from pyptx_transpile import body_printer
+    from pyptx_transpile.printing import body_printer
 
     monkeypatch.setattr(body_printer, "opcode", lambda words: f"ptx.inst.{'.'.join(words[:-1])}.u32")
     with pytest.raises(ProofError, match="without any rule"):

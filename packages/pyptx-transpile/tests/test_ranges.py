@@ -18,9 +18,9 @@ from .test_rules import module
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.plan import Rewrite, RewritePlan, Slot
-    from pyptx_transpile.rows import Body
+    from pyptx_transpile.planning.plan import Rewrite, RewritePlan, Slot
+    from pyptx_transpile.printing.body_printer import BodyPrinter
+    from pyptx_transpile.reading.rows import Body
 
 COUNTED = {
     "constant bounds": ("mov.b32 %r1, 0;", "add.s32 %r1, %r1, 1", "setp.ne.s32 %p1, %r1, 8", "", "0, 8"),

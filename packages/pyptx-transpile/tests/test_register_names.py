@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from pyptx_ir.plugins.rows import SugarRule
     from pyptx_transpile import Rewrite
-    from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.plan import RewritePlan, Slot
-    from pyptx_transpile.rows import Body
+    from pyptx_transpile.planning.plan import RewritePlan, Slot
+    from pyptx_transpile.printing.body_printer import BodyPrinter
+    from pyptx_transpile.reading.rows import Body
 
 HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n\n"
 PARAMETERS = "\t.param .u64 k_param_0,\n\t.param .u32 k_param_1"

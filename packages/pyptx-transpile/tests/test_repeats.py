@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyptx_transpile import transpile
-from pyptx_transpile.layout import lines, parsed
+from pyptx_transpile.printing.layout import lines, parsed
 from pyptx_transpile.rules.table import RULES
 from pyptx_transpile.rules.turns import looped
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from pyptx_ir.plugins.rows import SugarRule
     from pyptx_transpile import Rewrite
-    from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.plan import RewritePlan, Slot
-    from pyptx_transpile.rows import Body
+    from pyptx_transpile.planning.plan import RewritePlan, Slot
+    from pyptx_transpile.printing.body_printer import BodyPrinter
+    from pyptx_transpile.reading.rows import Body
 
 HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n\n.visible .entry k()\n{\n"
 REGISTERS = "\t.reg .pred %p<99>;\n\t.reg .b32 %r<999>;\n\t.reg .f32 %f<999>;\n\t.reg .b64 %rd<99>;\n"

@@ -7,7 +7,7 @@ import textwrap
 import pytest
 
 from pyptx_transpile import transpile
-from pyptx_transpile.mangled import plain
+from pyptx_transpile.reading.mangled import plain
 from pyptx_transpile.rules.forms import FORM
 from pyptx_transpile.rules.label_names import LABEL
 from pyptx_transpile.rules.mangled_names import NAMES

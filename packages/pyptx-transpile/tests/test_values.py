@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from pyptx_dsl.registers.operands import float_text
 from pyptx_ir.syntax import operands as tree
-from pyptx_transpile.names import Registers, Symbols, identifier
-from pyptx_transpile.values import Values, number, quoted, special_register
+from pyptx_transpile.printing.values import Values, number, quoted, special_register
+from pyptx_transpile.reading.names import Registers, Symbols, identifier
 
 
 def bits_of(value: int, bits: int) -> str:

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pyptx_ir.plugins.rows import SugarRule
-    from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.plan import Rewrite, RewritePlan, Slot
-    from pyptx_transpile.rows import Body
+    from pyptx_transpile.planning.plan import Rewrite, RewritePlan, Slot
+    from pyptx_transpile.printing.body_printer import BodyPrinter
+    from pyptx_transpile.reading.rows import Body
 
 
 def wrong_first(rule: SugarRule, change: Callable[[str], str]) -> list[SugarRule]:

@@ -11,14 +11,14 @@ from pyptx_ir.front_door import late_names
 
 if TYPE_CHECKING:
     from pyptx_transpile.errors import ProofError, RuleError
-    from pyptx_transpile.plan import Rewrite, RewritePlan
+    from pyptx_transpile.planning.plan import Rewrite, RewritePlan
     from pyptx_transpile.transpiler import RejectedRewrite, Transpiled, ptx_to_python, transpile
 else:
     __getattr__, __dir__ = late_names(
         __name__,
         {
-            "Rewrite": "plan",
-            "RewritePlan": "plan",
+            "Rewrite": "planning.plan",
+            "RewritePlan": "planning.plan",
             "ProofError": "errors",
             "RuleError": "errors",
             "Transpiled": "transpiler",

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from pyptx_transpile.candidates import Suspects
 from pyptx_transpile.errors import ProofError
-from pyptx_transpile.outlined import called
-from pyptx_transpile.plan import ask, planned
+from pyptx_transpile.planning.plan import ask, planned
+from pyptx_transpile.printing.outlined import called
+from pyptx_transpile.proof.candidates import Suspects
 from pyptx_transpile.rules.functions import FUNCTION, Survey
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from pyptx_ir.plugins.rows import SugarRule
-    from pyptx_transpile.plan import Key, Rewrite, RewritePlan
+    from pyptx_transpile.planning.plan import Key, Rewrite, RewritePlan
     from pyptx_transpile.progress import Progress
-    from pyptx_transpile.proof import Faults
-    from pyptx_transpile.rows import Row
+    from pyptx_transpile.proof.verification import Faults
+    from pyptx_transpile.reading.rows import Row
 
 
 class ModulePlan:

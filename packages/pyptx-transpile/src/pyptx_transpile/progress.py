@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from pyptx_ir.terminal.progress import ProgressCallback
-    from pyptx_transpile.rows import Body
+    from pyptx_transpile.reading.rows import Body
 
 __all__ = ["Progress"]
 

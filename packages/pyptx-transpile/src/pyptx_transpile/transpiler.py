@@ -13,13 +13,13 @@ from pyptx_ir.syntax.parser import parse
 from pyptx_ir.syntax.style import style_and_items
 from pyptx_transpile.errors import ProofError, RuleError
 from pyptx_transpile.module_plan import ModulePlan
-from pyptx_transpile.module_printer import ModulePrinter
-from pyptx_transpile.names import Naming
-from pyptx_transpile.plan import FaultyRewriteError
+from pyptx_transpile.planning.plan import FaultyRewriteError
+from pyptx_transpile.printing.module_printer import ModulePrinter
 from pyptx_transpile.progress import Progress
-from pyptx_transpile.proof import Proof
-from pyptx_transpile.refusals import has_unknown, one_line, refusals
-from pyptx_transpile.rows import Row
+from pyptx_transpile.proof.refusals import has_unknown, one_line, refusals
+from pyptx_transpile.proof.verification import Proof
+from pyptx_transpile.reading.names import Naming
+from pyptx_transpile.reading.rows import Row
 from pyptx_transpile.rules.forms import FORM
 from pyptx_transpile.rules.label_names import LABEL
 from pyptx_transpile.rules.mangled_names import NAMES
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import SugarRule
     from pyptx_ir.syntax.nodes import Module
     from pyptx_ir.terminal.progress import ProgressCallback
-    from pyptx_transpile.module_printer import Printed
-    from pyptx_transpile.plan import Rewrite
-    from pyptx_transpile.proof import Faults
+    from pyptx_transpile.planning.plan import Rewrite
+    from pyptx_transpile.printing.module_printer import Printed
+    from pyptx_transpile.proof.verification import Faults
 
 # Maximum rewrites of a module that may raise an exception while they are printed; more end the transpilation.
 _MOST_RAISING = 1_000

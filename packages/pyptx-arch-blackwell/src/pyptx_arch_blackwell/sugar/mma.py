@@ -13,17 +13,17 @@ from pyptx_arch_blackwell.descriptors import KINDS, DescriptorError, Instruction
 from pyptx_ir.plugins.rows import SugarRule
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
-from pyptx_transpile.layout import call
-from pyptx_transpile.plan import Constant, Rewrite
-from pyptx_transpile.values import quoted
+from pyptx_transpile.planning.plan import Constant, Rewrite
+from pyptx_transpile.printing.layout import call
+from pyptx_transpile.printing.values import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.layout import Expression
-    from pyptx_transpile.plan import RewritePlan, Slot
-    from pyptx_transpile.rows import Body, Row
+    from pyptx_transpile.planning.plan import RewritePlan, Slot
+    from pyptx_transpile.printing.body_printer import BodyPrinter
+    from pyptx_transpile.printing.layout import Expression
+    from pyptx_transpile.reading.rows import Body, Row
 
 __all__ = ["PRODUCT", "find"]
 

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 from pyptx_dsl.instructions.call_forms import source
 from pyptx_dsl.instructions.inversion import call_of
 from pyptx_ir.plugins.rows import SugarRule
-from pyptx_transpile.body_printer import opcode
-from pyptx_transpile.plan import Rewrite
+from pyptx_transpile.planning.plan import Rewrite
+from pyptx_transpile.printing.body_printer import opcode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyptx_dsl.instructions.call_forms import Call
-    from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.plan import RewritePlan, Slot
-    from pyptx_transpile.rows import Body
+    from pyptx_transpile.planning.plan import RewritePlan, Slot
+    from pyptx_transpile.printing.body_printer import BodyPrinter
+    from pyptx_transpile.reading.rows import Body
 
 __all__ = ["STATEMENT", "find"]
 

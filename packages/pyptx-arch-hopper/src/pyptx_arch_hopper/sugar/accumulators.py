@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from pyptx_ir.plugins.rows import SugarRule
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
-from pyptx_transpile.plan import Rewrite
-from pyptx_transpile.spelling import banks_of
+from pyptx_transpile.planning.plan import Rewrite
+from pyptx_transpile.reading.spelling import banks_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.plan import RewritePlan, Slot
-    from pyptx_transpile.rows import Body
+    from pyptx_transpile.planning.plan import RewritePlan, Slot
+    from pyptx_transpile.printing.body_printer import BodyPrinter
+    from pyptx_transpile.reading.rows import Body
 
 __all__ = ["ACCUMULATOR", "find"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_ir.plugins.rows import SugarRule
-from pyptx_transpile.matrix_descriptors import DescriptorSums
+from pyptx_transpile.printing.matrix_descriptors import DescriptorSums
 
 if TYPE_CHECKING:
-    from pyptx_transpile.matrix_descriptors import DescriptorMatch
-    from pyptx_transpile.rows import Body
+    from pyptx_transpile.printing.matrix_descriptors import DescriptorMatch
+    from pyptx_transpile.reading.rows import Body
 
 __all__ = ["DESCRIPTOR"]
 

@@ -10,7 +10,7 @@ from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
 
 if TYPE_CHECKING:
-    from pyptx_transpile.rows import Body
+    from pyptx_transpile.reading.rows import Body
 
 __all__ = ["StageAddress", "distance_behind", "number", "place_in_front", "steps_text"]
 

@@ -12,15 +12,15 @@ from pyptx_arch_hopper.sugar.ring_addresses import number
 from pyptx_arch_hopper.sugar.ring_uses import arrivals, ring_waits
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
-from pyptx_transpile.layout import call
-from pyptx_transpile.plan import Constant
+from pyptx_transpile.planning.plan import Constant
+from pyptx_transpile.printing.layout import call
 from pyptx_transpile.rules.waits import literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pyptx_arch_hopper.sugar.ring_uses import Said
-    from pyptx_transpile.rows import Row
+    from pyptx_transpile.reading.rows import Row
     from pyptx_transpile.rules.waits import Options
 
 __all__ = ["Rings", "rings"]

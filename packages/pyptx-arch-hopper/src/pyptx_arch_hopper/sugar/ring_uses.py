@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from pyptx_arch_hopper.sugar.ring_addresses import StageAddress
     from pyptx_ir.syntax import nodes
-    from pyptx_transpile.rows import Body
+    from pyptx_transpile.reading.rows import Body
     from pyptx_transpile.rules.wait_shapes import WaitMatch
     from pyptx_transpile.rules.waits import Options
 

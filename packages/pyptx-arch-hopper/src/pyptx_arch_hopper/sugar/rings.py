@@ -15,8 +15,8 @@ from pyptx_arch_hopper.sugar.ring_names import rings
 from pyptx_arch_hopper.sugar.ring_uses import arrivals, ring_waits
 from pyptx_dsl.instructions.wait_forms import FORMS
 from pyptx_ir.plugins.rows import SugarRule
-from pyptx_transpile.layout import call
-from pyptx_transpile.plan import Rewrite
+from pyptx_transpile.planning.plan import Rewrite
+from pyptx_transpile.printing.layout import call
 from pyptx_transpile.rules.waits import common, keywords
 
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from pyptx_arch_hopper.sugar.ring_uses import Arrival, RingWait
     from pyptx_ir.syntax import nodes
     from pyptx_ir.syntax import operands as tree
-    from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.plan import Constant, RewritePlan, Slot
-    from pyptx_transpile.rows import Body
+    from pyptx_transpile.planning.plan import Constant, RewritePlan, Slot
+    from pyptx_transpile.printing.body_printer import BodyPrinter
+    from pyptx_transpile.reading.rows import Body
 
 __all__ = ["ARRIVAL", "RING", "find_arrivals", "find_waits"]
 

@@ -11,8 +11,8 @@ from pyptx_transpile.rules.conditions import predicates
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyptx_transpile.plan import Rewrite, RewritePlan
-    from pyptx_transpile.rows import Body, Jump
+    from pyptx_transpile.planning.plan import Rewrite, RewritePlan
+    from pyptx_transpile.reading.rows import Body, Jump
 
 __all__ = ["IF"]
 

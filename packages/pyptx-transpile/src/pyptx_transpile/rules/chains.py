@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyptx_ir.plugins.rows import SugarRule
-from pyptx_transpile.layout import call
-from pyptx_transpile.plan import Rewrite
+from pyptx_transpile.planning.plan import Rewrite
+from pyptx_transpile.printing.layout import call
 from pyptx_transpile.rules.conditions import Predicate, predicates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.layout import Expression
-    from pyptx_transpile.plan import RewritePlan, Slot
-    from pyptx_transpile.rows import Body, Jump
+    from pyptx_transpile.planning.plan import RewritePlan, Slot
+    from pyptx_transpile.printing.body_printer import BodyPrinter
+    from pyptx_transpile.printing.layout import Expression
+    from pyptx_transpile.reading.rows import Body, Jump
 
 __all__ = ["ELIF", "Chain", "are_ways", "branch_rewrite", "defines_label", "is_forward", "join_of"]
 

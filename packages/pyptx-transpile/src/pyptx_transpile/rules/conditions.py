@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 
 from pyptx_ir.plugins.rows import SugarRule
 from pyptx_ir.syntax import operands as tree
-from pyptx_transpile.layout import WIDTH
-from pyptx_transpile.plan import Rewrite
+from pyptx_transpile.planning.plan import Rewrite
+from pyptx_transpile.printing.layout import WIDTH
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.plan import RewritePlan, Slot
-    from pyptx_transpile.rows import Body
+    from pyptx_transpile.planning.plan import RewritePlan, Slot
+    from pyptx_transpile.printing.body_printer import BodyPrinter
+    from pyptx_transpile.reading.rows import Body
 
 __all__ = ["CONDITION", "Predicate", "predicates"]
 

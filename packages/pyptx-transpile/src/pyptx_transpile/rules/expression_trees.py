@@ -19,8 +19,8 @@ from pyptx_transpile.rules.register_uses import uses_of
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
 
-    from pyptx_transpile.rows import Body
-    from pyptx_transpile.spelling import Operations
+    from pyptx_transpile.reading.rows import Body
+    from pyptx_transpile.reading.spelling import Operations
 
 __all__ = ["Tree", "Trees", "call_width", "places_of_sources", "register_width"]
 

@@ -15,23 +15,23 @@ from pyptx_ir.plugins.rows import SugarRule
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
 from pyptx_ir.syntax.drafts import rewritten
-from pyptx_transpile.names import Naming, identifier
-from pyptx_transpile.outlined import Helper
-from pyptx_transpile.page import Page
-from pyptx_transpile.plan import Rewrite, planned
-from pyptx_transpile.rows import Body, Row
+from pyptx_transpile.planning.plan import Rewrite, planned
+from pyptx_transpile.planning.shapes import NUMBER, SYMBOL, Leaf, Names, Rewriting
+from pyptx_transpile.printing.outlined import Helper
+from pyptx_transpile.printing.page import Page
+from pyptx_transpile.reading.names import Naming, identifier
+from pyptx_transpile.reading.rows import Body, Row
 from pyptx_transpile.rules.expression_trees import call_width
 from pyptx_transpile.rules.function_names import docstring, main, stem
 from pyptx_transpile.rules.sequences import repeated
 from pyptx_transpile.rules.signatures import Leaves, differ_too_much, signature
-from pyptx_transpile.shapes import NUMBER, SYMBOL, Leaf, Names, Rewriting
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.outlined import Argument
-    from pyptx_transpile.plan import RewritePlan, Slot
+    from pyptx_transpile.planning.plan import RewritePlan, Slot
+    from pyptx_transpile.printing.body_printer import BodyPrinter
+    from pyptx_transpile.printing.outlined import Argument
     from pyptx_transpile.rules.sequences import Repeated
     from pyptx_transpile.rules.signatures import Signature, Site
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_ir.plugins.rows import SugarRule
-from pyptx_transpile.plan import Rewrite
+from pyptx_transpile.planning.plan import Rewrite
+from pyptx_transpile.printing.values import quoted
 from pyptx_transpile.rules.conditions import predicates
-from pyptx_transpile.values import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.plan import RewritePlan, Slot
-    from pyptx_transpile.rows import Body, Jump
+    from pyptx_transpile.planning.plan import RewritePlan, Slot
+    from pyptx_transpile.printing.body_printer import BodyPrinter
+    from pyptx_transpile.reading.rows import Body, Jump
     from pyptx_transpile.rules.conditions import Predicate
 
 __all__ = ["LOOP", "WHILE"]

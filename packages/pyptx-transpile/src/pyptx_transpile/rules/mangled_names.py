@@ -9,8 +9,8 @@ from pyptx_ir.plugins.rows import SugarRule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyptx_transpile.plan import Rewrite, RewritePlan
-    from pyptx_transpile.rows import Body
+    from pyptx_transpile.planning.plan import Rewrite, RewritePlan
+    from pyptx_transpile.reading.rows import Body
 
 __all__ = ["NAMES"]
 

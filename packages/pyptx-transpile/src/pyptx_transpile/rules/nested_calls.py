@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_ir.plugins.rows import SugarRule
-from pyptx_transpile.plan import Rewrite
+from pyptx_transpile.planning.plan import Rewrite
 from pyptx_transpile.rules.expressions import runs, statement
 from pyptx_transpile.rules.nested_trees import nested
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.plan import RewritePlan, Slot
-    from pyptx_transpile.rows import Body
+    from pyptx_transpile.planning.plan import RewritePlan, Slot
+    from pyptx_transpile.printing.body_printer import BodyPrinter
+    from pyptx_transpile.reading.rows import Body
     from pyptx_transpile.rules.expression_trees import Tree
 
 __all__ = ["NESTED"]

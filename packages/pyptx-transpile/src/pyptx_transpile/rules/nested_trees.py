@@ -10,7 +10,7 @@ from pyptx_transpile.rules.expression_trees import Tree, call_width, places_of_s
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyptx_transpile.rows import Body
+    from pyptx_transpile.reading.rows import Body
 
 __all__ = ["nested"]
 

@@ -16,20 +16,20 @@ from pyptx_dsl.types import BY_NAME
 from pyptx_ir.plugins.rows import SugarRule
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
-from pyptx_transpile.layout import WIDTH, call, keyword, listed
-from pyptx_transpile.plan import Rewrite
+from pyptx_transpile.planning.plan import Rewrite
+from pyptx_transpile.printing.layout import WIDTH, call, keyword, listed
+from pyptx_transpile.reading.spelling import banks_of
 from pyptx_transpile.rules.register_names import wanted_name
 from pyptx_transpile.rules.register_uses import uses_of
-from pyptx_transpile.spelling import banks_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pyptx_dsl.types import PtxType
-    from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.layout import Expression, Group
-    from pyptx_transpile.plan import RewritePlan, Slot
-    from pyptx_transpile.rows import Body
+    from pyptx_transpile.planning.plan import RewritePlan, Slot
+    from pyptx_transpile.printing.body_printer import BodyPrinter
+    from pyptx_transpile.printing.layout import Expression, Group
+    from pyptx_transpile.reading.rows import Body
 
 __all__ = ["PARAMETER"]
 

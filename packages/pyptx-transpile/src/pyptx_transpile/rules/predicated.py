@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING
 
 from pyptx_ir.plugins.rows import SugarRule
 from pyptx_ir.syntax import spell
-from pyptx_transpile.layout import lines
-from pyptx_transpile.operand_registers import registers
-from pyptx_transpile.plan import Rewrite
-from pyptx_transpile.rows import spelling_of
+from pyptx_transpile.planning.plan import Rewrite
+from pyptx_transpile.printing.layout import lines
+from pyptx_transpile.reading.operand_registers import registers
+from pyptx_transpile.reading.rows import spelling_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyptx_ir.syntax import nodes
-    from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.plan import RewritePlan, Slot
-    from pyptx_transpile.rows import Body
+    from pyptx_transpile.planning.plan import RewritePlan, Slot
+    from pyptx_transpile.printing.body_printer import BodyPrinter
+    from pyptx_transpile.reading.rows import Body
 
 __all__ = ["PREDICATED"]
 

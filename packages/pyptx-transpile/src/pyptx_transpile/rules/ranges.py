@@ -18,20 +18,20 @@ from pyptx_dsl.types import from_name
 from pyptx_ir.plugins.rows import SugarRule
 from pyptx_ir.syntax import nodes, spell
 from pyptx_ir.syntax import operands as tree
-from pyptx_transpile.layout import WIDTH, call
-from pyptx_transpile.plan import Constant, Rewrite
+from pyptx_transpile.planning.plan import Constant, Rewrite
+from pyptx_transpile.printing.layout import WIDTH, call
+from pyptx_transpile.printing.values import WHOLE, quoted
+from pyptx_transpile.reading.spelling import banks_of
 from pyptx_transpile.rules.conditions import Predicate
 from pyptx_transpile.rules.loops import entry, exit_label, latches
-from pyptx_transpile.spelling import banks_of
-from pyptx_transpile.values import WHOLE, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.plan import RewritePlan, Slot
-    from pyptx_transpile.rows import Body, Jump, Row
-    from pyptx_transpile.spelling import Banks
+    from pyptx_transpile.planning.plan import RewritePlan, Slot
+    from pyptx_transpile.printing.body_printer import BodyPrinter
+    from pyptx_transpile.reading.rows import Body, Jump, Row
+    from pyptx_transpile.reading.spelling import Banks
 
 __all__ = ["RANGE"]
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax import operands as tree
-from pyptx_transpile.operand_registers import registers_of
+from pyptx_transpile.reading.operand_registers import registers_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyptx_ir.syntax import nodes
-    from pyptx_transpile.rows import Body
+    from pyptx_transpile.reading.rows import Body
 
 __all__ = ["Uses", "uses_of"]
 

@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, TypeAlias
 from pyptx_ir.plugins.rows import SugarRule
 from pyptx_ir.syntax import nodes, spell
 from pyptx_ir.syntax import operands as tree
-from pyptx_transpile.operand_registers import registers_of
-from pyptx_transpile.plan import Rewrite
-from pyptx_transpile.rows import spelling_of
+from pyptx_transpile.planning.plan import Rewrite
+from pyptx_transpile.reading.operand_registers import registers_of
+from pyptx_transpile.reading.rows import spelling_of
 from pyptx_transpile.rules.turns import MOST_TABLES, NAMES, lines_of_table, looped, stepped
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
 
-    from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.page import Page
-    from pyptx_transpile.plan import RewritePlan, Slot
-    from pyptx_transpile.rows import Body
+    from pyptx_transpile.planning.plan import RewritePlan, Slot
+    from pyptx_transpile.printing.body_printer import BodyPrinter
+    from pyptx_transpile.printing.page import Page
+    from pyptx_transpile.reading.rows import Body
     from pyptx_transpile.rules.turns import Loop
 
 __all__ = ["REPEAT"]

@@ -16,15 +16,15 @@ from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax import nodes
-from pyptx_transpile.rows import spelling_of
-from pyptx_transpile.shapes import Shapes
+from pyptx_transpile.planning.shapes import Shapes
+from pyptx_transpile.reading.rows import spelling_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
-    from pyptx_transpile.plan import Rewrite, RewritePlan
-    from pyptx_transpile.rows import Body
-    from pyptx_transpile.shapes import Names
+    from pyptx_transpile.planning.plan import Rewrite, RewritePlan
+    from pyptx_transpile.planning.shapes import Names
+    from pyptx_transpile.reading.rows import Body
 
 __all__ = ["Repeated", "repeated"]
 

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 from pyptx_ir.plugins.rows import SugarRule
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
-from pyptx_transpile.mangled import plain
+from pyptx_transpile.reading.mangled import plain
+from pyptx_transpile.reading.spelling import banks_of
 from pyptx_transpile.rules.register_names import naming
 from pyptx_transpile.rules.register_uses import uses_of
-from pyptx_transpile.spelling import banks_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyptx_transpile.plan import Rewrite, RewritePlan
-    from pyptx_transpile.rows import Body, Row
+    from pyptx_transpile.planning.plan import Rewrite, RewritePlan
+    from pyptx_transpile.reading.rows import Body, Row
 
 __all__ = ["PLACE"]
 

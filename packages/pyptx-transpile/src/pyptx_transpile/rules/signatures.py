@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 from pyptx_dsl.instructions.readings import readings
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
-from pyptx_transpile.names import identifier
-from pyptx_transpile.outlined import Argument, Parameter
-from pyptx_transpile.shapes import NUMBER, SYMBOL, Leaf, Rewriting
-from pyptx_transpile.values import literal
+from pyptx_transpile.planning.shapes import NUMBER, SYMBOL, Leaf, Rewriting
+from pyptx_transpile.printing.outlined import Argument, Parameter
+from pyptx_transpile.printing.values import literal
+from pyptx_transpile.reading.names import identifier
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from pyptx_transpile.rows import Body
-    from pyptx_transpile.shapes import Names
+    from pyptx_transpile.planning.shapes import Names
+    from pyptx_transpile.reading.rows import Body
 
 __all__ = ["Leaves", "Signature", "Site", "differ_too_much", "signature"]
 

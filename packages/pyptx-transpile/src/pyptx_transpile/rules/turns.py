@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from pyptx_transpile.layout import Group, call, lines
+from pyptx_transpile.printing.layout import Group, call, lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

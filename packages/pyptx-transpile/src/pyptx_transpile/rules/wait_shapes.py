@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from pyptx_dsl.instructions.wait_forms import WaitForm
-    from pyptx_transpile.rows import Body
+    from pyptx_transpile.reading.rows import Body
 
 __all__ = ["WaitMatch", "wait_at", "waits"]
 

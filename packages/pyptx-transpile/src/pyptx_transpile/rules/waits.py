@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 from pyptx_dsl.instructions.wait_forms import FORMS, SPACE, WaitOptions
 from pyptx_ir.plugins.rows import SugarRule
 from pyptx_ir.syntax import operands as tree
-from pyptx_transpile.layout import call
-from pyptx_transpile.plan import Constant, Rewrite
+from pyptx_transpile.planning.plan import Constant, Rewrite
+from pyptx_transpile.printing.layout import call
+from pyptx_transpile.printing.values import number, quoted
 from pyptx_transpile.rules.wait_shapes import waits
-from pyptx_transpile.values import number, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.layout import Expression
-    from pyptx_transpile.plan import RewritePlan, Slot
-    from pyptx_transpile.rows import Body, Row
+    from pyptx_transpile.planning.plan import RewritePlan, Slot
+    from pyptx_transpile.printing.body_printer import BodyPrinter
+    from pyptx_transpile.printing.layout import Expression
+    from pyptx_transpile.reading.rows import Body, Row
     from pyptx_transpile.rules.wait_shapes import WaitMatch
 
 __all__ = ["WAIT", "Options", "common", "keywords", "literal"]

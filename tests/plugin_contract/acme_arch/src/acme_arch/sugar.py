@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyptx_transpile import RewritePlan
-    from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.plan import Slot
-    from pyptx_transpile.rows import Body
+    from pyptx_transpile.planning.plan import Slot
+    from pyptx_transpile.printing.body_printer import BodyPrinter
+    from pyptx_transpile.reading.rows import Body
 
 
 def find(body: Body, _plan: RewritePlan) -> Iterator[Rewrite]:

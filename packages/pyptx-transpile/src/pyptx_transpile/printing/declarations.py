@@ -10,8 +10,8 @@ from pyptx_dsl.modules.compression import compress
 from pyptx_dsl.types import BY_NAME
 from pyptx_ir.syntax import nodes, spell
 from pyptx_ir.syntax import operands as tree
-from pyptx_transpile.layout import Expression, Group, Text, call, keyword, listed
-from pyptx_transpile.values import WHOLE, quoted
+from pyptx_transpile.printing.layout import Expression, Group, Text, call, keyword, listed
+from pyptx_transpile.printing.values import WHOLE, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

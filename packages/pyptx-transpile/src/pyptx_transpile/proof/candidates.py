@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pyptx_transpile.plan import Key, Rewrite
-    from pyptx_transpile.proof import Faults
+    from pyptx_transpile.planning.plan import Key, Rewrite
+    from pyptx_transpile.proof.verification import Faults
 
 
 class Suspects:

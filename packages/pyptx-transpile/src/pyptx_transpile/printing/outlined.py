@@ -6,18 +6,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax import operands as tree
-from pyptx_transpile.body_printer import BodyPrinter
-from pyptx_transpile.layout import call
-from pyptx_transpile.names import Registers, Symbols
-from pyptx_transpile.values import literal
+from pyptx_transpile.printing.body_printer import BodyPrinter
+from pyptx_transpile.printing.layout import call
+from pyptx_transpile.printing.values import literal
+from pyptx_transpile.reading.names import Registers, Symbols
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pyptx_transpile.names import Naming
-    from pyptx_transpile.page import Page
-    from pyptx_transpile.plan import Rewrite, RewritePlan
-    from pyptx_transpile.rows import Body
+    from pyptx_transpile.planning.plan import Rewrite, RewritePlan
+    from pyptx_transpile.printing.page import Page
+    from pyptx_transpile.reading.names import Naming
+    from pyptx_transpile.reading.rows import Body
 
 
 @dataclass(frozen=True, slots=True)

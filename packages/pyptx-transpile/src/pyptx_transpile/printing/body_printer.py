@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any
 from pyptx_dsl.naming import to_ptx, to_python
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
-from pyptx_transpile.declarations import compressed_text, constant, kind, parameters, texts, variable
-from pyptx_transpile.layout import call, keyword, text
-from pyptx_transpile.page import Page
-from pyptx_transpile.plan import DEEPEST, FaultyRewriteError
-from pyptx_transpile.rows import spelling_of
-from pyptx_transpile.values import Values, quoted
+from pyptx_transpile.planning.plan import DEEPEST, FaultyRewriteError
+from pyptx_transpile.printing.declarations import compressed_text, constant, kind, parameters, texts, variable
+from pyptx_transpile.printing.layout import call, keyword, text
+from pyptx_transpile.printing.page import Page
+from pyptx_transpile.printing.values import Values, quoted
+from pyptx_transpile.reading.rows import spelling_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
 
-    from pyptx_transpile.layout import Expression, Group
-    from pyptx_transpile.names import Naming, Registers
-    from pyptx_transpile.plan import Key, Rewrite, RewritePlan, Slot
-    from pyptx_transpile.rows import Body
+    from pyptx_transpile.planning.plan import Key, Rewrite, RewritePlan, Slot
+    from pyptx_transpile.printing.layout import Expression, Group
+    from pyptx_transpile.reading.names import Naming, Registers
+    from pyptx_transpile.reading.rows import Body
 
 _AGAIN = re.compile(r"(.*?)(((?:\n[^\n]*){1,2}?)\3{2,})(.*)", re.ASCII | re.DOTALL)
 _COUNTERS = ("i", "j", "m")  # variable names for counters of printed loops

@@ -12,16 +12,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_transpile.errors import RuleError
-from pyptx_transpile.label_schemes import expected_labels
+from pyptx_transpile.reading.label_schemes import expected_labels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
     from pyptx_ir.plugins.rows import SugarRule
-    from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.layout import Expression
-    from pyptx_transpile.outlined import Helper
-    from pyptx_transpile.rows import Body
+    from pyptx_transpile.printing.body_printer import BodyPrinter
+    from pyptx_transpile.printing.layout import Expression
+    from pyptx_transpile.printing.outlined import Helper
+    from pyptx_transpile.reading.rows import Body
 
 Key: TypeAlias = "tuple[str, int, int]"
 """Key of a rewrite: rule, start and end, which identify the rewrite when a body is planned again."""

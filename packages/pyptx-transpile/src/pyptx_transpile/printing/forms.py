@@ -7,14 +7,14 @@ from collections import Counter
 from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_ir.syntax import nodes
-from pyptx_transpile.body_printer import opcode
-from pyptx_transpile.layout import WIDTH, Bracketed, lines
-from pyptx_transpile.names import identifier
+from pyptx_transpile.printing.body_printer import opcode
+from pyptx_transpile.printing.layout import WIDTH, Bracketed, lines
+from pyptx_transpile.reading.names import identifier
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping
 
-    from pyptx_transpile.rows import Row
+    from pyptx_transpile.reading.rows import Row
 
 __all__ = ["form_lines", "named_forms"]
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.types import BY_NAME
-from pyptx_transpile.mangled import plain
+from pyptx_transpile.reading.mangled import plain
 
 if TYPE_CHECKING:
     from collections.abc import Container, Generator, Iterable, Mapping

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from pyptx_dsl.tracing.label_schemes import LabelNumbers, label_names
 from pyptx_ir.syntax import nodes
-from pyptx_transpile.rows import spelling_of
+from pyptx_transpile.reading.rows import spelling_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyptx_dsl.tracing.label_schemes import LabelNames
-    from pyptx_transpile.rows import Body, Row
+    from pyptx_transpile.reading.rows import Body, Row
 
 # A label such as $L__BB0_3: its numbers are those of function and basic block.
 _NUMBERED = re.compile(r"([A-Za-z_$]+)([0-9]+)(_+)[0-9]+", re.ASCII)

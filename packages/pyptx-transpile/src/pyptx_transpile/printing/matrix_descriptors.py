@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, TypeAlias
 from pyptx_dsl.instructions.matrix_descriptors import STEPS
 from pyptx_ir.syntax import nodes, spell
 from pyptx_ir.syntax import operands as tree
-from pyptx_transpile.layout import call
-from pyptx_transpile.plan import Constant, Rewrite
-from pyptx_transpile.values import WHOLE, quoted
+from pyptx_transpile.planning.plan import Constant, Rewrite
+from pyptx_transpile.printing.layout import call
+from pyptx_transpile.printing.values import WHOLE, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pyptx_transpile.body_printer import BodyPrinter
-    from pyptx_transpile.layout import Expression
-    from pyptx_transpile.plan import RewritePlan, Slot
-    from pyptx_transpile.rows import Body, Row
+    from pyptx_transpile.planning.plan import RewritePlan, Slot
+    from pyptx_transpile.printing.body_printer import BodyPrinter
+    from pyptx_transpile.printing.layout import Expression
+    from pyptx_transpile.reading.rows import Body, Row
 
 __all__ = ["DescriptorMatch", "DescriptorSums"]
 
@@ -59,7 +59,7 @@ class DescriptorSums:
     """Finder of matrix descriptors for a rule: `among(body, found)` returns the candidates that are descriptors.
 
     `function` is the Python function that emits a descriptor. `names` are the Python variables to which `function` is
-    bound with arguments that several descriptors share; `pyptx_transpile.names` reserves these names.
+    bound with arguments that several descriptors share; `pyptx_transpile.reading.names` reserves these names.
     """
 
     rule: str

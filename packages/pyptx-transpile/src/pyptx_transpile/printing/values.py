@@ -17,7 +17,7 @@ from pyptx_ir.syntax import spell
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pyptx_transpile.names import Registers
+    from pyptx_transpile.reading.names import Registers
 
 WHOLE = re.compile(r"(?:0|-?[1-9][0-9]*)\Z", re.ASCII)
 _LONGEST_FLOAT = 12  # maximum characters of a float literal printed in decimal; a longer one is printed as its bits

@@ -8,32 +8,32 @@ from typing import TYPE_CHECKING, Any
 
 from pyptx_dsl.types import BY_NAME
 from pyptx_ir.syntax import nodes
-from pyptx_transpile.body_printer import BodyPrinter, directive, write_deviation
-from pyptx_transpile.declarations import constant, function, kind, texts, variable
-from pyptx_transpile.forms import form_lines, named_forms
-from pyptx_transpile.label_schemes import label_scheme
-from pyptx_transpile.layout import WIDTH, Group, call, keyword, listed, text
-from pyptx_transpile.long_files import MOST_LINES, hold_in_text
-from pyptx_transpile.mangled import signature
-from pyptx_transpile.names import Registers, Symbols, identifier
-from pyptx_transpile.outlined import called
-from pyptx_transpile.page import Page
-from pyptx_transpile.plan import RewritePlan
-from pyptx_transpile.rows import Row, spelling_of
-from pyptx_transpile.sections import data_calls, is_tabled
-from pyptx_transpile.signatures import declared_functions, definition
-from pyptx_transpile.values import quoted
+from pyptx_transpile.planning.plan import RewritePlan
+from pyptx_transpile.printing.body_printer import BodyPrinter, directive, write_deviation
+from pyptx_transpile.printing.declarations import constant, function, kind, texts, variable
+from pyptx_transpile.printing.forms import form_lines, named_forms
+from pyptx_transpile.printing.layout import WIDTH, Group, call, keyword, listed, text
+from pyptx_transpile.printing.long_files import MOST_LINES, hold_in_text
+from pyptx_transpile.printing.outlined import called
+from pyptx_transpile.printing.page import Page
+from pyptx_transpile.printing.sections import data_calls, is_tabled
+from pyptx_transpile.printing.signatures import declared_functions, definition
+from pyptx_transpile.printing.values import quoted
+from pyptx_transpile.reading.label_schemes import label_scheme
+from pyptx_transpile.reading.mangled import signature
+from pyptx_transpile.reading.names import Registers, Symbols, identifier
+from pyptx_transpile.reading.rows import Row, spelling_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from pyptx_ir.syntax.style import Style
-    from pyptx_transpile.layout import Expression
-    from pyptx_transpile.names import Naming
-    from pyptx_transpile.outlined import Helper
-    from pyptx_transpile.plan import Constant, Rewrite
+    from pyptx_transpile.planning.plan import Constant, Rewrite
+    from pyptx_transpile.printing.layout import Expression
+    from pyptx_transpile.printing.outlined import Helper
     from pyptx_transpile.progress import Progress
-    from pyptx_transpile.rows import Body
+    from pyptx_transpile.reading.names import Naming
+    from pyptx_transpile.reading.rows import Body
 
 # Functions that print a statement as a Python call without `module.`, by node class (`Any` stands for that class).
 _CALLS: dict[type[nodes.Statement], Callable[[Any], Group]] = {

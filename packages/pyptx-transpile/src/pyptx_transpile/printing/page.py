@@ -5,13 +5,13 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from pyptx_transpile.layout import WIDTH, assigned, call, lines, parsed
+from pyptx_transpile.printing.layout import WIDTH, assigned, call, lines, parsed
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
-    from pyptx_transpile.layout import Expression
-    from pyptx_transpile.plan import Rewrite
+    from pyptx_transpile.planning.plan import Rewrite
+    from pyptx_transpile.printing.layout import Expression
 
 
 class Page:

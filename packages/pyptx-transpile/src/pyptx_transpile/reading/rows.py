@@ -71,7 +71,7 @@ class Row:
         if self._whole is not None:
             return self._whole.spelled()
         if self._spelled is None:
-            from pyptx_transpile.spelling import spelled
+            from pyptx_transpile.reading.spelling import spelled
 
             self._spelled = spelled(self)
         return self._spelled

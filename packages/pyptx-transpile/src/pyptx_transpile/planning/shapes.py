@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
 from pyptx_ir.values import Value, value
-from pyptx_transpile.names import numbered
+from pyptx_transpile.reading.names import numbered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
 
-    from pyptx_transpile.rows import Body
+    from pyptx_transpile.reading.rows import Body
 
 NUMBER, SYMBOL = "number", "symbol"
 _FIXED = frozenset({"bra", "brx", "call"})  # opcodes of instructions whose symbol operands are labels and functions

@@ -25,7 +25,7 @@ from pyptx_transpile.errors import ProofError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyptx_transpile.rows import Body, Row
+    from pyptx_transpile.reading.rows import Body, Row
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
 
 if TYPE_CHECKING:
-    from pyptx_transpile.rows import Body, Row
+    from pyptx_transpile.reading.rows import Body, Row
 
 OPERATORS = {
     "add": "+",

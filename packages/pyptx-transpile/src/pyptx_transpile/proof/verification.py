@@ -23,18 +23,18 @@ from pyptx_dsl.types import BY_NAME
 from pyptx_ir.errors import PyptxError
 from pyptx_ir.syntax.style import Style
 from pyptx_transpile.errors import ProofError
-from pyptx_transpile.outlined import called
-from pyptx_transpile.rows import Row, spelling_of
+from pyptx_transpile.printing.outlined import called
+from pyptx_transpile.reading.rows import Row, spelling_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pyptx_ir.syntax.style.items import Item
-    from pyptx_transpile.module_printer import Part, Printed
-    from pyptx_transpile.outlined import Helper
-    from pyptx_transpile.plan import Rewrite, RewritePlan
+    from pyptx_transpile.planning.plan import Rewrite, RewritePlan
+    from pyptx_transpile.printing.module_printer import Part, Printed
+    from pyptx_transpile.printing.outlined import Helper
     from pyptx_transpile.progress import Progress
-    from pyptx_transpile.rows import Body
+    from pyptx_transpile.reading.rows import Body
 
 Faults: TypeAlias = "dict[int, dict[Rewrite, str]]"
 """Faulty rewrites with reasons, by start index of the function body."""

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from pyptx_dsl.types import BY_NAME
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
-from pyptx_transpile.declarations import constant, kind
-from pyptx_transpile.layout import WIDTH, Group, call, listed
-from pyptx_transpile.values import WHOLE, quoted
+from pyptx_transpile.printing.declarations import constant, kind
+from pyptx_transpile.printing.layout import WIDTH, Group, call, listed
+from pyptx_transpile.printing.values import WHOLE, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

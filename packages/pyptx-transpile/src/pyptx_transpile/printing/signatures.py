@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax import nodes
-from pyptx_transpile.layout import Expression, call
+from pyptx_transpile.printing.layout import Expression, call
 
 if TYPE_CHECKING:
-    from pyptx_transpile.names import Naming, Registers, Symbols
-    from pyptx_transpile.rows import Row
+    from pyptx_transpile.reading.names import Naming, Registers, Symbols
+    from pyptx_transpile.reading.rows import Row
 
 
 def definition(name: str, node: nodes.Function, registers: Registers) -> Expression:

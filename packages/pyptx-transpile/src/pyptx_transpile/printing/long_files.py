@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pyptx_transpile.page import Page
+    from pyptx_transpile.printing.page import Page
 
 __all__ = ["MOST_LINES", "hold_in_text"]
 

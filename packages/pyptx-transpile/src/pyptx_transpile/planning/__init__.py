@@ -1,0 +1,1 @@
+"""The rewrites of a function body, and the shapes of its statements."""

@@ -1,0 +1,1 @@
+"""The printer of Python: expressions, declarations, bodies, helper functions, files."""

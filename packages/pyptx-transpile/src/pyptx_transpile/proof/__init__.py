@@ -1,0 +1,1 @@
+"""Verification: the printed file runs, and each part must emit its slice of the source."""
