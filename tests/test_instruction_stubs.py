@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tools.generate_isa import candidates
 
-from pyptx_dsl.instructions.automaton import State, spellings
+from pyptx_dsl.instructions.forms.automaton import State, spellings
 from pyptx_dsl.naming import to_python
 from pyptx_dsl.stubs.parts import CORE, by_stub, parts
 from pyptx_dsl.stubs.stub import write_stubs

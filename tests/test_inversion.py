@@ -16,9 +16,9 @@ from tests.test_instruction_table import PRODUCERS, declared, instructions
 from tools.shares import FULL
 
 from pyptx_dsl import ptx
-from pyptx_dsl.instructions.call_forms import Call, perform, source
-from pyptx_dsl.instructions.inversion import call_of
-from pyptx_dsl.instructions.wrapper import Wrapper
+from pyptx_dsl.instructions.forms.call_forms import Call, perform, source
+from pyptx_dsl.instructions.forms.inversion import call_of
+from pyptx_dsl.instructions.forms.wrapper import Wrapper
 from pyptx_dsl.registers.register import NegPred, Reg
 from pyptx_dsl.tracing.trace import Trace, tracing
 from pyptx_dsl.types import BY_NAME, b64, f32, from_name, pred, u32

@@ -9,7 +9,7 @@ import pytest
 
 from pyptx import Tile, kernel, ptx, reg, smem
 from pyptx.types import pred, u32
-from pyptx_dsl.instructions.wait_forms import FORMS
+from pyptx_dsl.instructions.groups.wait_forms import FORMS
 
 if TYPE_CHECKING:
     from pyptx_dsl.kernels.kernel import Kernel

@@ -13,7 +13,7 @@ from tools.shares import at_most
 
 from pyptx import kernel, ptx, reg
 from pyptx.types import b32, b64, u16
-from pyptx_dsl.instructions.wait_forms import FORMS
+from pyptx_dsl.instructions.groups.wait_forms import FORMS
 from pyptx_ir.syntax import nodes, parse, spell, walk
 from pyptx_ir.syntax import operands as tree
 

@@ -12,7 +12,7 @@ import pytest
 from tools.shares import FULL
 
 from pyptx_arch_hopper.table.chapters import ROWS
-from pyptx_dsl.instructions.inversion import call_of
+from pyptx_dsl.instructions.forms.inversion import call_of
 from pyptx_ir.isa.forms import forms, register_type, some_forms
 from pyptx_ir.syntax import parse_instruction
 

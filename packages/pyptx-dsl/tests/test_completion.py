@@ -8,7 +8,7 @@ import rlcompleter
 import pytest
 
 from pyptx_dsl import ptx
-from pyptx_dsl.instructions.automaton import spellings
+from pyptx_dsl.instructions.forms.automaton import spellings
 from pyptx_dsl.naming import to_ptx, to_python
 from pyptx_ir.plugins.manager import manager
 

@@ -9,10 +9,10 @@ import pytest
 
 from pyptx_dsl import ptx, reg, smem
 from pyptx_dsl.errors import InstructionUseError
-from pyptx_dsl.instructions.row_forms import choices_of, types_in
-from pyptx_dsl.instructions.special_registers import _types
-from pyptx_dsl.instructions.textures import Texture
-from pyptx_dsl.instructions.wrapper import Wrapper, keywords_of
+from pyptx_dsl.instructions.forms.row_forms import choices_of, types_in
+from pyptx_dsl.instructions.forms.wrapper import Wrapper, keywords_of
+from pyptx_dsl.instructions.groups.special_registers import _types
+from pyptx_dsl.instructions.groups.textures import Texture
 from pyptx_dsl.kernels.decorator import kernel
 from pyptx_dsl.registers.operands import PipeRef
 from pyptx_dsl.trace_context import active

@@ -26,9 +26,9 @@ from pyptx_dsl.errors import (
     UnknownNameError,
 )
 from pyptx_dsl.instructions import names
-from pyptx_dsl.instructions.textures import Texture, TextureModifiers
-from pyptx_dsl.instructions.video import Video, VideoModifiers
-from pyptx_dsl.instructions.wrapper import Modifiers, Wrapper
+from pyptx_dsl.instructions.forms.wrapper import Modifiers, Wrapper
+from pyptx_dsl.instructions.groups.textures import Texture, TextureModifiers
+from pyptx_dsl.instructions.groups.video import Video, VideoModifiers
 from pyptx_dsl.kernels.decorator import kernel
 from pyptx_dsl.naming import to_ptx, to_python
 from pyptx_dsl.registers.operands import PipeRef

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pyptx_dsl.instructions.automaton import State, spellings
+from pyptx_dsl.instructions.forms.automaton import State, spellings
 from pyptx_dsl.naming import to_ptx
 from pyptx_dsl.stubs.parts import CORE
 from pyptx_dsl.stubs.signatures import signatures

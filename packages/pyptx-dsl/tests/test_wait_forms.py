@@ -8,7 +8,7 @@ import pytest
 
 from pyptx_dsl import ptx, reg, smem
 from pyptx_dsl.errors import DuplicateNameError, OperandError
-from pyptx_dsl.instructions.wait_forms import FORMS
+from pyptx_dsl.instructions.groups.wait_forms import FORMS
 from pyptx_dsl.kernels.decorator import kernel
 from pyptx_dsl.types import pred, u32
 from pyptx_ir.toolchain import assemble

@@ -9,8 +9,16 @@ import pytest
 
 from pyptx_dsl import ptx
 from pyptx_dsl.errors import OperandError
-from pyptx_dsl.instructions.row_forms import types_in
-from pyptx_dsl.instructions.wrapper import Binary, BinaryOrTernary, Quaternary, Ternary, Unary, Wrapper, keywords_of
+from pyptx_dsl.instructions.forms.row_forms import types_in
+from pyptx_dsl.instructions.forms.wrapper import (
+    Binary,
+    BinaryOrTernary,
+    Quaternary,
+    Ternary,
+    Unary,
+    Wrapper,
+    keywords_of,
+)
 from pyptx_dsl.types import b32, bf16, e4m3x4, f16, f16x2, f32, from_name, s8x4, s16x2, s32, u8, u8x4, u32, u64, ue8m0x4
 from pyptx_ir.isa.check import patterns_of
 from pyptx_ir.isa.forms import forms

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pyptx_dsl import ptx, reg, smem
-from pyptx_dsl.instructions.wait_forms import FORMS, GUARDED
+from pyptx_dsl.instructions.groups.wait_forms import FORMS, GUARDED
 from pyptx_dsl.kernels.decorator import kernel
 from pyptx_dsl.types import b64, pred, u32
 from pyptx_transpile import transpile

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 from pyptx_arch_hopper.wgmma_layout import GmmaLayout
 from pyptx_dsl.errors import OperandError
-from pyptx_dsl.instructions import matrix_descriptors
-from pyptx_dsl.instructions.matrix_descriptors import check_start, emit_descriptor, field_units
+from pyptx_dsl.instructions.groups import matrix_descriptors
+from pyptx_dsl.instructions.groups.matrix_descriptors import check_start, emit_descriptor, field_units
 from pyptx_dsl.registers.operands import as_integer
 from pyptx_dsl.shared_memory.allocations import SharedAlloc, SharedSlice
 from pyptx_dsl.shared_memory.tiles import SharedTile

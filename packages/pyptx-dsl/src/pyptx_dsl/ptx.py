@@ -205,8 +205,12 @@ if TYPE_CHECKING:
     from pyptx_dsl.control_flow.predicated import predicated
     from pyptx_dsl.control_flow.ranges import range_
     from pyptx_dsl.instructions.address import addr, cvta, tensor_addr, unified
-    from pyptx_dsl.instructions.arithmetic import abs_ as abs  # noqa: A004  the manual's name
-    from pyptx_dsl.instructions.arithmetic import (
+    from pyptx_dsl.instructions.asm_region import asm_region
+    from pyptx_dsl.instructions.calls import branchtargets, call, callprototype, calltargets, parameter
+    from pyptx_dsl.instructions.directives import close_scope, comment, directive, empty, formatted, open_scope
+    from pyptx_dsl.instructions.expressions import expr, pipe, scope
+    from pyptx_dsl.instructions.groups.arithmetic import abs_ as abs  # noqa: A004  the manual's name
+    from pyptx_dsl.instructions.groups.arithmetic import (
         add,
         addc,
         clmad,
@@ -225,13 +229,12 @@ if TYPE_CHECKING:
         sub,
         subc,
     )
-    from pyptx_dsl.instructions.arithmetic import max_ as max  # noqa: A004  the manual's name
-    from pyptx_dsl.instructions.arithmetic import min_ as min  # noqa: A004  the manual's name
-    from pyptx_dsl.instructions.asm_region import asm_region
-    from pyptx_dsl.instructions.async_copy import cp
-    from pyptx_dsl.instructions.atomics import atom, red
-    from pyptx_dsl.instructions.barriers import NamedBarrier, bar, barrier, named_barrier
-    from pyptx_dsl.instructions.bits import (
+    from pyptx_dsl.instructions.groups.arithmetic import max_ as max  # noqa: A004  the manual's name
+    from pyptx_dsl.instructions.groups.arithmetic import min_ as min  # noqa: A004  the manual's name
+    from pyptx_dsl.instructions.groups.async_copy import cp
+    from pyptx_dsl.instructions.groups.atomics import atom, red
+    from pyptx_dsl.instructions.groups.barriers import NamedBarrier, bar, barrier, named_barrier
+    from pyptx_dsl.instructions.groups.bits import (
         and_,
         bfe,
         bfi,
@@ -252,18 +255,14 @@ if TYPE_CHECKING:
         szext,
         xor_,
     )
-    from pyptx_dsl.instructions.calls import branchtargets, call, callprototype, calltargets, parameter
-    from pyptx_dsl.instructions.compare import selp, set_, setp, slct
-    from pyptx_dsl.instructions.convert import cvt, cvt_pack, mov
-    from pyptx_dsl.instructions.directives import close_scope, comment, directive, empty, formatted, open_scope
-    from pyptx_dsl.instructions.expressions import expr, pipe, scope
-    from pyptx_dsl.instructions.fences import fence, membar, nanosleep
-    from pyptx_dsl.instructions.floating import copysign, cos, ex2, lg2, rcp, rsqrt, sin, sqrt, tanh, testp
-    from pyptx_dsl.instructions.instruction_set import inst  # pyright: ignore[reportMissingModuleSource]  instruction.py runs
-    from pyptx_dsl.instructions.lanes import activemask, match, redux, shfl, vote
-    from pyptx_dsl.instructions.matrix import ldmatrix, movmatrix, stmatrix
-    from pyptx_dsl.instructions.mbarriers import mbarrier
-    from pyptx_dsl.instructions.memory import (
+    from pyptx_dsl.instructions.groups.compare import selp, set_, setp, slct
+    from pyptx_dsl.instructions.groups.convert import cvt, cvt_pack, mov
+    from pyptx_dsl.instructions.groups.fences import fence, membar, nanosleep
+    from pyptx_dsl.instructions.groups.floating import copysign, cos, ex2, lg2, rcp, rsqrt, sin, sqrt, tanh, testp
+    from pyptx_dsl.instructions.groups.lanes import activemask, match, redux, shfl, vote
+    from pyptx_dsl.instructions.groups.matrix import ldmatrix, movmatrix, stmatrix
+    from pyptx_dsl.instructions.groups.mbarriers import mbarrier
+    from pyptx_dsl.instructions.groups.memory import (
         applypriority,
         createpolicy,
         discard,
@@ -274,17 +273,11 @@ if TYPE_CHECKING:
         prefetchu,
         st,
     )
-    from pyptx_dsl.instructions.mma import mma
-    from pyptx_dsl.instructions.parameters import global_ptrs, param, params
-    from pyptx_dsl.instructions.pipelines import PipelineState, pipeline
-    from pyptx_dsl.instructions.printing import printf
-    from pyptx_dsl.instructions.raw_text import raw
-    from pyptx_dsl.instructions.reductions import warp
-    from pyptx_dsl.instructions.special_registers import ctaid_x, ctaid_y, ctaid_z, global_id, special, sreg
-    from pyptx_dsl.instructions.stack import alloca, stackrestore, stacksave
-    from pyptx_dsl.instructions.textures import istypep, suld, suq, sured, sust, tex, tld4, txq
-    from pyptx_dsl.instructions.variables import declarator, file_, loc, pragma, var
-    from pyptx_dsl.instructions.video import (
+    from pyptx_dsl.instructions.groups.mma import mma
+    from pyptx_dsl.instructions.groups.special_registers import ctaid_x, ctaid_y, ctaid_z, global_id, special, sreg
+    from pyptx_dsl.instructions.groups.stack import alloca, stackrestore, stacksave
+    from pyptx_dsl.instructions.groups.textures import istypep, suld, suq, sured, sust, tex, tld4, txq
+    from pyptx_dsl.instructions.groups.video import (
         vabsdiff,
         vabsdiff2,
         vabsdiff4,
@@ -309,7 +302,14 @@ if TYPE_CHECKING:
         vsub2,
         vsub4,
     )
-    from pyptx_dsl.instructions.wmma import wmma
+    from pyptx_dsl.instructions.groups.wmma import wmma
+    from pyptx_dsl.instructions.instruction_set import inst  # pyright: ignore[reportMissingModuleSource]  instruction.py runs
+    from pyptx_dsl.instructions.parameters import global_ptrs, param, params
+    from pyptx_dsl.instructions.pipelines import PipelineState, pipeline
+    from pyptx_dsl.instructions.printing import printf
+    from pyptx_dsl.instructions.raw_text import raw
+    from pyptx_dsl.instructions.reductions import warp
+    from pyptx_dsl.instructions.variables import declarator, file_, loc, pragma, var
 
     __all__ += _blackwell.__all__
     __all__ += _hopper.__all__

@@ -11,8 +11,8 @@ from pyptx_arch_blackwell.ptx.kernel_rules import allocated, freed
 from pyptx_arch_blackwell.ptx.operands import cta_group_word
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.address import as_address
-from pyptx_dsl.instructions.emission import emits
-from pyptx_dsl.instructions.instruction_forms import InstructionForms
+from pyptx_dsl.instructions.forms.emission import emits
+from pyptx_dsl.instructions.forms.instruction_forms import InstructionForms
 from pyptx_dsl.registers.operands import as_integer
 from pyptx_dsl.trace_context import active
 

@@ -11,8 +11,8 @@ from pyptx_arch_blackwell.ptx.matrix_descriptors import matrix_operand
 from pyptx_arch_blackwell.ptx.operands import cta_group_word, place_in_tensor_memory
 from pyptx_arch_blackwell.ptx.tensor_memory import TensorMemory
 from pyptx_dsl.errors import OperandError
-from pyptx_dsl.instructions.emission import emits
-from pyptx_dsl.instructions.instruction_forms import InstructionForms
+from pyptx_dsl.instructions.forms.emission import emits
+from pyptx_dsl.instructions.forms.instruction_forms import InstructionForms
 from pyptx_dsl.trace_context import active
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ accepts most modifiers in any order: write other orders as `ptx.inst["add.sat.rn
 
 from typing import overload
 
-from pyptx_dsl.instructions.operand_types import Constant, Guard, Name, Result, Value, Values
+from pyptx_dsl.instructions.forms.operand_types import Constant, Guard, Name, Result, Value, Values
 from pyptx_dsl.registers.register import Reg
 
 class Clusterlaunchcontrol:

@@ -18,7 +18,7 @@ from pyptx_arch_blackwell.ptx.operands import (
 )
 from pyptx_arch_blackwell.ptx.tensor_memory import TensorMemory
 from pyptx_dsl.errors import OperandError
-from pyptx_dsl.instructions.instruction_forms import InstructionForms
+from pyptx_dsl.instructions.forms.instruction_forms import InstructionForms
 from pyptx_dsl.registers.operands import AddressOperand, as_integer, as_items
 from pyptx_dsl.registers.register import RegArray
 from pyptx_dsl.trace_context import active

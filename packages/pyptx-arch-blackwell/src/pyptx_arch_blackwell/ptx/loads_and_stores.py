@@ -13,8 +13,8 @@ from pyptx_arch_blackwell.layouts.moves import SHAPES, register_fragment
 from pyptx_arch_blackwell.ptx.operands import place_in_tensor_memory
 from pyptx_arch_blackwell.ptx.tensor_memory import TensorMemory
 from pyptx_dsl.errors import OperandError
-from pyptx_dsl.instructions.emission import emits
-from pyptx_dsl.instructions.instruction_forms import InstructionForms, ptx_type
+from pyptx_dsl.instructions.forms.emission import emits
+from pyptx_dsl.instructions.forms.instruction_forms import InstructionForms, ptx_type
 from pyptx_dsl.registers.operands import as_count
 from pyptx_dsl.registers.register import Reg, RegArray
 from pyptx_dsl.trace_context import active
@@ -22,7 +22,7 @@ from pyptx_dsl.types import b32
 from pyptx_ir.syntax import operands as tree
 
 if TYPE_CHECKING:
-    from pyptx_dsl.instructions.fragments import Fragment
+    from pyptx_dsl.instructions.groups.fragments import Fragment
     from pyptx_dsl.types import PtxType
     from pyptx_ir.fragments.layout import Fragment as Layout
 

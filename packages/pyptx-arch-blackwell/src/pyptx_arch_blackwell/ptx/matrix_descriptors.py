@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 from pyptx_arch_blackwell.descriptors import DescriptorError, InstructionDescriptor, SharedDescriptor
 from pyptx_arch_blackwell.ptx.operands import descriptor_register, refused
 from pyptx_dsl.errors import OperandError
-from pyptx_dsl.instructions import matrix_descriptors as shared_matrices
-from pyptx_dsl.instructions.matrix_descriptors import check_start, emit_descriptor, emit_steps, tile_of
+from pyptx_dsl.instructions.groups import matrix_descriptors as shared_matrices
+from pyptx_dsl.instructions.groups.matrix_descriptors import check_start, emit_descriptor, emit_steps, tile_of
 from pyptx_dsl.registers.operands import as_integer
 from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.shared_memory.allocations import SharedAlloc, SharedSlice

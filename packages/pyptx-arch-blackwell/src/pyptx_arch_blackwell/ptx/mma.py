@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from pyptx_arch_blackwell.ptx.issue import Extras, accumulation, in_brackets, issue, request, shift_of_sums
 from pyptx_dsl.errors import OperandError
-from pyptx_dsl.instructions.emission import emits
+from pyptx_dsl.instructions.forms.emission import emits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -21,8 +21,8 @@ from pyptx_arch_blackwell.ptx.matrix_descriptors import matrix_operand, shared_d
 from pyptx_arch_blackwell.ptx.operands import is_place, place_in_tensor_memory, refused
 from pyptx_arch_blackwell.ptx.tensor_memory import TensorMemory
 from pyptx_dsl.errors import OperandError, RegisterTypeError
-from pyptx_dsl.instructions.instruction_forms import ptx_type
-from pyptx_dsl.instructions.matrix_descriptors import tile_of
+from pyptx_dsl.instructions.forms.instruction_forms import ptx_type
+from pyptx_dsl.instructions.groups.matrix_descriptors import tile_of
 from pyptx_dsl.registers.operands import as_integer
 from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.trace_context import active

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptx_dsl.instructions.call_forms import source
-from pyptx_dsl.instructions.inversion import call_of
+from pyptx_dsl.instructions.forms.call_forms import source
+from pyptx_dsl.instructions.forms.inversion import call_of
 from pyptx_ir.plugins.rows import SugarRule
 from pyptx_transpile.planning.plan import Rewrite
 from pyptx_transpile.printing.body_printer import opcode
@@ -17,7 +17,7 @@ from pyptx_transpile.printing.body_printer import opcode
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyptx_dsl.instructions.call_forms import Call
+    from pyptx_dsl.instructions.forms.call_forms import Call
     from pyptx_transpile.planning.plan import RewritePlan, Slot
     from pyptx_transpile.printing.body_printer import BodyPrinter
     from pyptx_transpile.reading.rows import Body

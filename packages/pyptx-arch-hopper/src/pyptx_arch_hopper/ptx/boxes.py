@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_arch_hopper.ptx.tensor_copy import load_box, prefetch_box, store_box
-from pyptx_dsl.instructions.emission import emits
+from pyptx_dsl.instructions.forms.emission import emits
 
 if TYPE_CHECKING:
     from pyptx_arch_hopper.ptx.tensor_copy import Coordinates, Elsewhere, TensorMapAddress

@@ -13,8 +13,8 @@ from pyptx_arch_hopper.ptx.operands import copied_bytes, present
 from pyptx_arch_hopper.ptx.tensor_modes import TensorCopies
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.address import as_address
-from pyptx_dsl.instructions.emission import emits
-from pyptx_dsl.instructions.instruction_forms import InstructionForms
+from pyptx_dsl.instructions.forms.emission import emits
+from pyptx_dsl.instructions.forms.instruction_forms import InstructionForms
 from pyptx_dsl.registers.operands import as_integer
 from pyptx_dsl.trace_context import active
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import OperandError, RegisterTypeError
-from pyptx_dsl.instructions.emission import emits
-from pyptx_dsl.instructions.instruction_forms import InstructionForms
+from pyptx_dsl.instructions.forms.emission import emits
+from pyptx_dsl.instructions.forms.instruction_forms import InstructionForms
 from pyptx_dsl.registers.operands import AddressOperand, as_integer
 from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.trace_context import active

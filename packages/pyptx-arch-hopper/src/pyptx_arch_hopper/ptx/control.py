@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import OperandError
-from pyptx_dsl.instructions.emission import emits
+from pyptx_dsl.instructions.forms.emission import emits
 from pyptx_dsl.registers.operands import PipeRef, as_integer
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import pred as predicate

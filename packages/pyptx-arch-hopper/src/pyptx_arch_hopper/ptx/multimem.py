@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 from pyptx_arch_hopper.ptx.operands import copied_bytes, present
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.address import as_address
-from pyptx_dsl.instructions.emission import emits
-from pyptx_dsl.instructions.instruction_forms import InstructionForms
+from pyptx_dsl.instructions.forms.emission import emits
+from pyptx_dsl.instructions.forms.instruction_forms import InstructionForms
 from pyptx_dsl.registers.register import Reg, RegArray
 from pyptx_dsl.trace_context import active
 

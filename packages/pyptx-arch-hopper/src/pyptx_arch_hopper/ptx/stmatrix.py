@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from pyptx_dsl.errors import OperandError
-from pyptx_dsl.instructions.matrix import stmatrix
+from pyptx_dsl.instructions.groups.matrix import stmatrix
 from pyptx_dsl.registers.operands import AddressOperand
 from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.trace_context import active
@@ -14,7 +14,7 @@ from pyptx_dsl.types import b16, b32, u32
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyptx_dsl.instructions.fragments import Fragment
+    from pyptx_dsl.instructions.groups.fragments import Fragment
     from pyptx_dsl.tracing.trace import Trace
 
 __all__ = ["stmatrix_x4_trans_f32_bf16"]

@@ -14,7 +14,7 @@ from pyptx_arch_hopper.ptx.operands import present
 from pyptx_dsl.contract.tensors import TensorSpec
 from pyptx_dsl.errors import OperandError, RegisterTypeError
 from pyptx_dsl.instructions.address import as_address
-from pyptx_dsl.instructions.instruction_forms import InstructionForms
+from pyptx_dsl.instructions.forms.instruction_forms import InstructionForms
 from pyptx_dsl.registers.operands import as_integer, lower
 from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.trace_context import active

@@ -21,9 +21,9 @@ from pyptx_arch_hopper.matrices import (
 )
 from pyptx_arch_hopper.mma import find_form, forms
 from pyptx_dsl.errors import OperandError
-from pyptx_dsl.instructions.emission import emits
-from pyptx_dsl.instructions.instruction_forms import ptx_type
-from pyptx_dsl.instructions.matrix_descriptors import emit_descriptor, emit_steps
+from pyptx_dsl.instructions.forms.emission import emits
+from pyptx_dsl.instructions.forms.instruction_forms import ptx_type
+from pyptx_dsl.instructions.groups.matrix_descriptors import emit_descriptor, emit_steps
 from pyptx_dsl.registers.operands import as_integer
 from pyptx_dsl.registers.register import NegPred, Reg
 from pyptx_dsl.shared_memory.allocations import SharedAlloc, SharedSlice
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyptx_arch_hopper.fragments import Operand
-    from pyptx_dsl.instructions.fragments import Fragment
+    from pyptx_dsl.instructions.groups.fragments import Fragment
     from pyptx_dsl.types import PtxType
     from pyptx_ir.fragments.layout import Fragment as Layout
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from pyptx_dsl.instructions.stage_advances import COMPARED, ORDERS
+from pyptx_dsl.instructions.groups.stage_advances import COMPARED, ORDERS
 from pyptx_ir.plugins.rows import SugarRule
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyptx_dsl.instructions.stage_addresses import BYTES, LOG2_BYTES
+from pyptx_dsl.instructions.groups.stage_addresses import BYTES, LOG2_BYTES
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
 

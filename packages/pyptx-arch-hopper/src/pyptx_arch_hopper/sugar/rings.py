@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from pyptx_arch_hopper.sugar.ring_names import rings
 from pyptx_arch_hopper.sugar.ring_uses import arrivals, ring_waits
-from pyptx_dsl.instructions.wait_forms import FORMS
+from pyptx_dsl.instructions.groups.wait_forms import FORMS
 from pyptx_ir.plugins.rows import SugarRule
 from pyptx_transpile.planning.plan import Rewrite
 from pyptx_transpile.printing.layout import call

@@ -1,1 +1,1 @@
-"""PTX instructions: one Python module per instruction group, named after the manual's chapters."""
+"""What `ptx` offers: instructions by group, their forms, and what stands between instructions."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import OperandError, RegisterTypeError
-from pyptx_dsl.instructions.emission import emits
+from pyptx_dsl.instructions.forms.emission import emits
 from pyptx_dsl.naming import to_ptx
 from pyptx_dsl.registers.handle import Handle
 from pyptx_dsl.registers.operands import AddressOperand, as_integer, lower

@@ -8,7 +8,7 @@ from pyptx_dsl.naming import to_python
 from pyptx_ir.plugins.caches import until_plugins_change
 
 if TYPE_CHECKING:
-    from pyptx_dsl.instructions.automaton import State
+    from pyptx_dsl.instructions.forms.automaton import State
 
 __all__ = ["following", "provided"]
 
@@ -24,7 +24,7 @@ def following(words: tuple[str, ...]) -> list[str]:
 
 @until_plugins_change(maxsize=1024)
 def _following(words: tuple[str, ...]) -> tuple[str, ...]:
-    from pyptx_dsl.instructions.automaton import spellings
+    from pyptx_dsl.instructions.forms.automaton import spellings
     from pyptx_ir.isa.check import patterns_of
     from pyptx_ir.plugins.manager import manager
 

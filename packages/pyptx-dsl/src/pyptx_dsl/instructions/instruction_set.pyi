@@ -9,8 +9,8 @@ accepts most modifiers in any order: write other orders as `ptx.inst["add.sat.rn
 
 from typing import overload
 
-from pyptx_dsl.instructions.dotted import Inst
-from pyptx_dsl.instructions.operand_types import Constant, Guard, Name, NoResult, Result, TwoResults, Value, Values
+from pyptx_dsl.instructions.forms.dotted import Inst
+from pyptx_dsl.instructions.forms.operand_types import Constant, Guard, Name, NoResult, Result, TwoResults, Value, Values
 from pyptx_dsl.registers.register import Reg
 
 class Instructions:

@@ -15,7 +15,7 @@ import inspect
 from typing import TYPE_CHECKING, cast
 
 from pyptx_dsl.errors import CallError, OperandError, close
-from pyptx_dsl.instructions.wrapper import Wrapper, keywords_of
+from pyptx_dsl.instructions.forms.wrapper import Wrapper, keywords_of
 from pyptx_dsl.naming import to_ptx
 from pyptx_dsl.python_habits import ARGUMENTS
 from pyptx_dsl.registers.handle import Handle

@@ -193,7 +193,7 @@ def _tensor_hint(kinds: list[str], place: ExpressionContext | None) -> str:
 
 def _is_uncalled(value: object) -> bool:
     """Return whether a value is a special register's function, written without parentheses: `ptx.special.laneid`."""
-    from pyptx_dsl.instructions.special_registers import Dimensions, Single
+    from pyptx_dsl.instructions.groups.special_registers import Dimensions, Single
 
     return isinstance(getattr(value, "__self__", value), Dimensions | Single)
 
@@ -204,7 +204,7 @@ def _uncalled(text: str, where: str | None) -> CallError:
 
 
 def _has_components(text: str) -> bool:
-    from pyptx_dsl.instructions.special_registers import Dimensions, Special
+    from pyptx_dsl.instructions.groups.special_registers import Dimensions, Special
 
     return isinstance(getattr(Special, text.rpartition(".")[2], None), Dimensions)
 

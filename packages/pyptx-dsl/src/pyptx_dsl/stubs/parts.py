@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyptx_dsl.instructions.automaton import State, spellings
+from pyptx_dsl.instructions.forms.automaton import State, spellings
 from pyptx_ir.plugins.homes import HOMES
 
 if TYPE_CHECKING:

@@ -6,14 +6,14 @@ import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyptx_dsl.instructions.automaton import VECTOR_KINDS, VECTORS
+from pyptx_dsl.instructions.forms.automaton import VECTOR_KINDS, VECTORS
 from pyptx_dsl.naming import to_python
 from pyptx_ir.plugins.operand_kinds import operand_kinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pyptx_dsl.instructions.automaton import Thread
+    from pyptx_dsl.instructions.forms.automaton import Thread
     from pyptx_ir.isa.patterns import OperandSlot
 
 # Annotation of a stub's parameter -> operand kinds annotated with it; parameters of other kinds accept any object.

@@ -14,8 +14,8 @@ import textwrap
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pyptx_dsl.instructions import operand_types
-from pyptx_dsl.instructions.automaton import State
+from pyptx_dsl.instructions.forms import operand_types
+from pyptx_dsl.instructions.forms.automaton import State
 from pyptx_dsl.naming import to_python
 from pyptx_dsl.stubs.parts import StubContents, parts
 from pyptx_dsl.stubs.signatures import WIDER, Signature, signatures
@@ -47,8 +47,8 @@ accepts most modifiers in any order: write other orders as `ptx.inst["add.sat.rn
 '''
 IMPORTS = {
     "typing": ("overload",),
-    "pyptx_dsl.instructions.dotted": ("Inst",),
-    "pyptx_dsl.instructions.operand_types": tuple(operand_types.__all__),
+    "pyptx_dsl.instructions.forms.dotted": ("Inst",),
+    "pyptx_dsl.instructions.forms.operand_types": tuple(operand_types.__all__),
     "pyptx_dsl.registers.register": ("Reg",),
 }
 INST = "Any instruction, with the dots of the manual's syntax: `ptx.inst.mad.lo.u32(d, a, b, c)`."

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from pyptx_dsl.instructions.matrix_descriptors import STEPS
+from pyptx_dsl.instructions.groups.matrix_descriptors import STEPS
 from pyptx_ir.syntax import nodes, spell
 from pyptx_ir.syntax import operands as tree
 from pyptx_transpile.planning.plan import Constant, Rewrite

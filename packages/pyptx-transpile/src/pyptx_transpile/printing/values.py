@@ -8,7 +8,7 @@ import struct
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from pyptx_dsl.instructions.special_registers import special
+from pyptx_dsl.instructions.groups.special_registers import special
 from pyptx_dsl.registers.operands import NUMERIC, float_text, literal_bits
 from pyptx_ir.isa.special_registers import special_registers
 from pyptx_ir.syntax import operands as tree

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import accumulate, compress
 from typing import TYPE_CHECKING
 
-from pyptx_dsl.instructions.readings import readings
+from pyptx_dsl.instructions.forms.readings import readings
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
 from pyptx_transpile.planning.shapes import NUMBER, SYMBOL, Leaf, Rewriting

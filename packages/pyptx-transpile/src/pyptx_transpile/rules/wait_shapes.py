@@ -8,14 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pyptx_dsl.instructions.wait_forms import FORMS, GUARDED, poll_words
+from pyptx_dsl.instructions.groups.wait_forms import FORMS, GUARDED, poll_words
 from pyptx_ir.syntax import nodes
 from pyptx_ir.syntax import operands as tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from pyptx_dsl.instructions.wait_forms import WaitForm
+    from pyptx_dsl.instructions.groups.wait_forms import WaitForm
     from pyptx_transpile.reading.rows import Body
 
 __all__ = ["WaitMatch", "wait_at", "waits"]
@@ -238,4 +238,4 @@ _STEPS: Mapping[str, Callable[[WaitMatch, nodes.Statement | None], bool]] = {
     "setp": _compares,
     "@failed bra again": _goes_back,
 }
-"""Matchers for the steps of `pyptx_dsl.instructions.wait_forms`."""
+"""Matchers for the steps of `pyptx_dsl.instructions.groups.wait_forms`."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from pyptx_dsl.instructions.wait_forms import FORMS, SPACE, WaitOptions
+from pyptx_dsl.instructions.groups.wait_forms import FORMS, SPACE, WaitOptions
 from pyptx_ir.plugins.rows import SugarRule
 from pyptx_ir.syntax import operands as tree
 from pyptx_transpile.planning.plan import Constant, Rewrite

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pyptx_dsl.instructions.matrix_descriptors import FIELD_BITS, UNIT_BYTES
+from pyptx_dsl.instructions.groups.matrix_descriptors import FIELD_BITS, UNIT_BYTES
 from pyptx_sim.extension.shared_matrices import CHUNK, Extent, SharedMatrix, places
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ An attribute is one word of an opcode, in the order of the manual's syntax lines
 accepts most modifiers in any order: write other orders as `ptx.inst["add.sat.rn.f32"]`.
 """
 
-from pyptx_dsl.instructions.operand_types import Guard, Name, Result, Value, Values
+from pyptx_dsl.instructions.forms.operand_types import Guard, Name, Result, Value, Values
 from pyptx_dsl.registers.register import Reg
 
 class Acme:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
-from pyptx_dsl.instructions.wrapper import Wrapper
+from pyptx_dsl.instructions.forms.wrapper import Wrapper
 
 if TYPE_CHECKING:
-    from pyptx_dsl.instructions.instruction_forms import Types
+    from pyptx_dsl.instructions.forms.instruction_forms import Types
     from pyptx_dsl.registers.register import Reg
 
 __all__ = [

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.address import as_address
-from pyptx_dsl.instructions.emission import emits
-from pyptx_dsl.instructions.instruction_forms import InstructionForms
-from pyptx_dsl.instructions.wait_forms import SPACE
+from pyptx_dsl.instructions.forms.emission import emits
+from pyptx_dsl.instructions.forms.instruction_forms import InstructionForms
+from pyptx_dsl.instructions.groups.wait_forms import SPACE
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import b64
 from pyptx_ir.syntax import operands as tree

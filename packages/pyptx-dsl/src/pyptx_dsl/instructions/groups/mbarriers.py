@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Literal, Unpack, overload
 
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.address import as_address
-from pyptx_dsl.instructions.emission import emits
-from pyptx_dsl.instructions.instruction_forms import InstructionForms
-from pyptx_dsl.instructions.mbarrier_arrivals import Arrivals
-from pyptx_dsl.instructions.mbarrier_waits import Waits
-from pyptx_dsl.instructions.stage_addresses import BYTES, SHIFTED, emit_address, steps_of
-from pyptx_dsl.instructions.stage_advances import USUAL, advance_steps, emit_advance
-from pyptx_dsl.instructions.wait_forms import SPACE, WaitOptions
+from pyptx_dsl.instructions.forms.emission import emits
+from pyptx_dsl.instructions.forms.instruction_forms import InstructionForms
+from pyptx_dsl.instructions.groups.mbarrier_arrivals import Arrivals
+from pyptx_dsl.instructions.groups.mbarrier_waits import Waits
+from pyptx_dsl.instructions.groups.stage_addresses import BYTES, SHIFTED, emit_address, steps_of
+from pyptx_dsl.instructions.groups.stage_advances import USUAL, advance_steps, emit_advance
+from pyptx_dsl.instructions.groups.wait_forms import SPACE, WaitOptions
 from pyptx_dsl.registers.operands import AddressOperand, as_integer
 from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.trace_context import active

@@ -9,9 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from pyptx_dsl.errors import OperandError
-from pyptx_dsl.instructions.emission import emits
-from pyptx_dsl.instructions.fragments import Fragment, held, limits_of, shape_name, shares_of
-from pyptx_dsl.instructions.instruction_forms import InstructionForms, ptx_type
+from pyptx_dsl.instructions.forms.emission import emits
+from pyptx_dsl.instructions.forms.instruction_forms import InstructionForms, ptx_type
+from pyptx_dsl.instructions.groups.fragments import Fragment, held, limits_of, shape_name, shares_of
 from pyptx_dsl.registers.operands import lower
 from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.trace_context import active
@@ -21,7 +21,7 @@ from pyptx_ir.isa.limits import constant_value
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pyptx_dsl.instructions.row_forms import RowForm
+    from pyptx_dsl.instructions.forms.row_forms import RowForm
     from pyptx_dsl.types import PtxType
     from pyptx_ir.fragments import Fragment as Layout
     from pyptx_ir.fragments.mma import Operand

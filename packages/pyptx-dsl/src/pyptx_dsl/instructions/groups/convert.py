@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from pyptx_dsl.errors import OperandError
-from pyptx_dsl.instructions.compare import literal
-from pyptx_dsl.instructions.emission import emits
-from pyptx_dsl.instructions.instruction_forms import choice, ptx_type
+from pyptx_dsl.instructions.forms.emission import emits
+from pyptx_dsl.instructions.forms.instruction_forms import choice, ptx_type
+from pyptx_dsl.instructions.groups.compare import literal
 from pyptx_dsl.trace_context import active
 from pyptx_ir.plugins.caches import until_plugins_change
 
@@ -88,7 +88,7 @@ def _words(
     scaled: bool,  # noqa: FBT001  a key of the cache
 ) -> tuple[str, ...]:
     """Return the opcode, its modifiers in the order of an instruction table row; unchanged if no row has them all."""
-    from pyptx_dsl.instructions.row_forms import choices_of, in_order
+    from pyptx_dsl.instructions.forms.row_forms import choices_of, in_order
 
     rounded = () if rounding is None else (choice("rounding", rounding, choices_of("cvt", "rounding")),)
     scales = [(word,) for word in choices_of("cvt", "scaled")] if scaled else [()]

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
-from pyptx_dsl.instructions.emission import emits
-from pyptx_dsl.instructions.instruction_forms import InstructionForms, choice
-from pyptx_dsl.instructions.wrapper import Wrapper
+from pyptx_dsl.instructions.forms.emission import emits
+from pyptx_dsl.instructions.forms.instruction_forms import InstructionForms, choice
+from pyptx_dsl.instructions.forms.wrapper import Wrapper
 from pyptx_dsl.trace_context import active
 
 if TYPE_CHECKING:
-    from pyptx_dsl.instructions.instruction_forms import Types
+    from pyptx_dsl.instructions.forms.instruction_forms import Types
     from pyptx_dsl.registers.register import Reg
 
 __all__ = ["istypep", "suld", "suq", "sured", "sust", "tex", "tld4", "txq"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.address import as_address
 from pyptx_dsl.instructions.completion import provided
-from pyptx_dsl.instructions.instruction_forms import InstructionForms
+from pyptx_dsl.instructions.forms.instruction_forms import InstructionForms
 from pyptx_dsl.instructions.missing import extension
 from pyptx_dsl.registers.operands import as_integer
 from pyptx_dsl.registers.register import Reg

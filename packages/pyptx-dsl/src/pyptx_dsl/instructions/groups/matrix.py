@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.address import as_address
-from pyptx_dsl.instructions.emission import emits
-from pyptx_dsl.instructions.fragments import fragment
-from pyptx_dsl.instructions.instruction_forms import InstructionForms, choice
+from pyptx_dsl.instructions.forms.emission import emits
+from pyptx_dsl.instructions.forms.instruction_forms import InstructionForms, choice
+from pyptx_dsl.instructions.groups.fragments import fragment
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import s4, s8
 
 if TYPE_CHECKING:
-    from pyptx_dsl.instructions.fragments import Fragment
+    from pyptx_dsl.instructions.groups.fragments import Fragment
     from pyptx_dsl.registers.register import Reg
 
 __all__ = ["ldmatrix", "movmatrix", "stmatrix"]

@@ -14,22 +14,22 @@ from functools import cache, lru_cache
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from pyptx_dsl.instructions.binding import bound, may_lack
-from pyptx_dsl.instructions.call_forms import Call
 from pyptx_dsl.instructions.completion import provided
-from pyptx_dsl.instructions.dotted import Inst
-from pyptx_dsl.instructions.dry_run import rehearsed
-from pyptx_dsl.instructions.emission import emission_of
+from pyptx_dsl.instructions.forms.binding import bound, may_lack
+from pyptx_dsl.instructions.forms.call_forms import Call
+from pyptx_dsl.instructions.forms.dotted import Inst
+from pyptx_dsl.instructions.forms.dry_run import rehearsed
+from pyptx_dsl.instructions.forms.emission import emission_of
+from pyptx_dsl.instructions.forms.readings import readings
+from pyptx_dsl.instructions.forms.wrapper import Wrapper
 from pyptx_dsl.instructions.names import MODULES, load
-from pyptx_dsl.instructions.readings import readings
-from pyptx_dsl.instructions.wrapper import Wrapper
 from pyptx_dsl.naming import to_ptx
 from pyptx_ir.syntax import operands as tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pyptx_dsl.instructions.call_forms import Argument
+    from pyptx_dsl.instructions.forms.call_forms import Argument
     from pyptx_ir.syntax.nodes import Instruction
     from pyptx_ir.syntax.operands import Operand
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
 from pyptx_dsl.control_flow.branches import jump
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.address import as_address
-from pyptx_dsl.instructions.instruction_forms import InstructionForms, choice
+from pyptx_dsl.instructions.forms.instruction_forms import InstructionForms, choice
 from pyptx_dsl.instructions.variables import loc as location
 from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.registers.texts import text as text_of

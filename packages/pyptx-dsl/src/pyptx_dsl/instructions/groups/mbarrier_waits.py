@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.instructions.address import as_address
-from pyptx_dsl.instructions.emission import emits
-from pyptx_dsl.instructions.wait_forms import SPACE, FormName, SourcePosition, Waiting, poll_words, spelled
+from pyptx_dsl.instructions.forms.emission import emits
+from pyptx_dsl.instructions.groups.wait_forms import SPACE, FormName, SourcePosition, Waiting, poll_words, spelled
 from pyptx_dsl.registers.operands import PipeRef
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import pred as predicate

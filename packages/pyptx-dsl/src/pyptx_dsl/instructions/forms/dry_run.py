@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn, cast
 
-from pyptx_dsl.instructions.call_forms import perform
+from pyptx_dsl.instructions.forms.call_forms import perform
 from pyptx_dsl.registers.operands import lower, lower_selected
 from pyptx_dsl.registers.register import NegPred, Reg
 from pyptx_dsl.trace_context import ACTIVE
@@ -17,7 +17,7 @@ from pyptx_ir.syntax.nodes import Guard, Instruction
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pyptx_dsl.instructions.call_forms import Call
+    from pyptx_dsl.instructions.forms.call_forms import Call
     from pyptx_dsl.tracing.trace import Trace
     from pyptx_ir.syntax.operands import Operand
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptx_dsl.instructions.emission import emits
-from pyptx_dsl.instructions.instruction_forms import InstructionForms, choice
-from pyptx_dsl.instructions.wrapper import Binary, Unary
+from pyptx_dsl.instructions.forms.emission import emits
+from pyptx_dsl.instructions.forms.instruction_forms import InstructionForms, choice
+from pyptx_dsl.instructions.forms.wrapper import Binary, Unary
 from pyptx_dsl.trace_context import active
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import OperandError
-from pyptx_dsl.instructions.instruction_forms import InstructionForms, choice, ptx_type
+from pyptx_dsl.instructions.forms.instruction_forms import InstructionForms, choice, ptx_type
 from pyptx_dsl.registers import operators
 from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.trace_context import active
@@ -80,7 +80,7 @@ def set_(
 @until_plugins_change(maxsize=4096)
 def _words(opcode: str, cmp_op: str, combine: str | None, ftz: bool, *types: str) -> tuple[str, ...]:  # noqa: FBT001  a key of the cache
     """Return the opcode of `setp` or `set`; raise OperandError for an unsupported `cmp_op` or `combine`."""
-    from pyptx_dsl.instructions.row_forms import choices_of
+    from pyptx_dsl.instructions.forms.row_forms import choices_of
 
     compared = choice("cmp_op", cmp_op, choices_of(opcode, "cmp_op"))
     combined = () if combine is None else (choice("combine", combine, choices_of(opcode, "combine")),)

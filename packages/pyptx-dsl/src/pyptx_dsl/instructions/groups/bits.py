@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from pyptx_dsl.instructions.instruction_forms import InstructionForms
-from pyptx_dsl.instructions.wrapper import Binary, Quaternary, Ternary, Unary, Wrapper
+from pyptx_dsl.instructions.forms.instruction_forms import InstructionForms
+from pyptx_dsl.instructions.forms.wrapper import Binary, Quaternary, Ternary, Unary, Wrapper
 from pyptx_dsl.trace_context import active
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Unpack, cast, overload
 
 from pyptx_dsl.errors import OperandError
-from pyptx_dsl.instructions.instruction_forms import InstructionForms, ptx_type
-from pyptx_dsl.instructions.wrapper import Binary, BinaryOrTernary, Modifiers, Ternary, Unary, Wrapper
+from pyptx_dsl.instructions.forms.instruction_forms import InstructionForms, ptx_type
+from pyptx_dsl.instructions.forms.wrapper import Binary, BinaryOrTernary, Modifiers, Ternary, Unary, Wrapper
 from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import PtxType, from_name

@@ -17,8 +17,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from pyptx_dsl.errors import OperandError
-from pyptx_dsl.instructions.emission import emits
-from pyptx_dsl.instructions.instruction_forms import InstructionForms
+from pyptx_dsl.instructions.forms.emission import emits
+from pyptx_dsl.instructions.forms.instruction_forms import InstructionForms
 from pyptx_dsl.naming import to_ptx
 from pyptx_dsl.registers.handle import Handle
 from pyptx_dsl.registers.operands import PipeRef

@@ -8,17 +8,17 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
-from pyptx_dsl.instructions.call_forms import Call
-from pyptx_dsl.instructions.emission import emission_of
-from pyptx_dsl.instructions.wrapper import Wrapper
+from pyptx_dsl.instructions.forms.call_forms import Call
+from pyptx_dsl.instructions.forms.emission import emission_of
+from pyptx_dsl.instructions.forms.wrapper import Wrapper
 from pyptx_dsl.types import BY_NAME
 from pyptx_ir.syntax import operands as tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from pyptx_dsl.instructions.call_forms import Argument
-    from pyptx_dsl.instructions.readings import Reading
+    from pyptx_dsl.instructions.forms.call_forms import Argument
+    from pyptx_dsl.instructions.forms.readings import Reading
     from pyptx_ir.syntax.operands import Operand
 
 __all__ = ["bound", "may_lack"]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.address import as_address
-from pyptx_dsl.instructions.fragments import held, shape_name, shares_of
-from pyptx_dsl.instructions.instruction_forms import InstructionForms, ptx_type
+from pyptx_dsl.instructions.forms.instruction_forms import InstructionForms, ptx_type
+from pyptx_dsl.instructions.groups.fragments import held, shape_name, shares_of
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import f16
 from pyptx_ir.fragments import fragment_of
@@ -18,7 +18,7 @@ from pyptx_ir.fragments import fragment_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyptx_dsl.instructions.fragments import Fragment
+    from pyptx_dsl.instructions.groups.fragments import Fragment
     from pyptx_dsl.registers.register import Reg
     from pyptx_dsl.types import PtxType
     from pyptx_ir.fragments import Fragment as Layout

@@ -13,7 +13,7 @@ from pyptx_ir.plugins.caches import until_plugins_change
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from pyptx_dsl.instructions.row_forms import RowForm
+    from pyptx_dsl.instructions.forms.row_forms import RowForm
 
 __all__ = ["InstructionForms", "Types", "choice", "ptx_type", "types_of"]
 
@@ -72,7 +72,7 @@ class InstructionForms:
     @property
     def forms(self) -> tuple[RowForm, ...]:
         """The instruction's forms, one per row in the instruction table and in plugins; the first access reads both."""
-        from pyptx_dsl.instructions.row_forms import forms_of
+        from pyptx_dsl.instructions.forms.row_forms import forms_of
 
         return forms_of(self.head)
 
@@ -115,7 +115,7 @@ class InstructionForms:
 
     def _names(self, types: tuple[PtxType, ...]) -> tuple[str, ...]:
         """Return the type modifiers for PtxTypes; `b32` for a 32-bit type if the instruction has only untyped bits."""
-        from pyptx_dsl.instructions.row_forms import untyped
+        from pyptx_dsl.instructions.forms.row_forms import untyped
 
         if untyped(self.forms):
             return tuple(dtype.name if dtype.kind == "pred" else f"b{dtype.bits}" for dtype in types)

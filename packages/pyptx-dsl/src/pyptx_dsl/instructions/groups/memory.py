@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from pyptx_dsl.errors import OperandError, RegisterTypeError
 from pyptx_dsl.instructions.address import as_address
-from pyptx_dsl.instructions.compare import literal
-from pyptx_dsl.instructions.emission import emits
-from pyptx_dsl.instructions.instruction_forms import InstructionForms, ptx_type
+from pyptx_dsl.instructions.forms.emission import emits
+from pyptx_dsl.instructions.forms.instruction_forms import InstructionForms, ptx_type
+from pyptx_dsl.instructions.groups.compare import literal
 from pyptx_dsl.registers.register import Reg, RegArray
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import from_name

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, cast
 
 from pyptx_dsl.errors import OperandError
 from pyptx_dsl.instructions.address import as_address
-from pyptx_dsl.instructions.compare import literal
-from pyptx_dsl.instructions.emission import emits
-from pyptx_dsl.instructions.instruction_forms import ptx_type
-from pyptx_dsl.instructions.wrapper import Wrapper
+from pyptx_dsl.instructions.forms.emission import emits
+from pyptx_dsl.instructions.forms.instruction_forms import ptx_type
+from pyptx_dsl.instructions.forms.wrapper import Wrapper
+from pyptx_dsl.instructions.groups.compare import literal
 from pyptx_dsl.naming import to_ptx
 from pyptx_dsl.registers.register import RegArray
 from pyptx_dsl.trace_context import active
@@ -21,8 +21,8 @@ from pyptx_ir.syntax import operands as tree
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyptx_dsl.instructions.memory import Registers
-    from pyptx_dsl.instructions.row_forms import RowForm
+    from pyptx_dsl.instructions.forms.row_forms import RowForm
+    from pyptx_dsl.instructions.groups.memory import Registers
     from pyptx_dsl.registers.register import Reg
     from pyptx_dsl.types import PtxType
 
@@ -43,7 +43,7 @@ class _Atomic(Wrapper):
     @property
     def forms(self) -> tuple[RowForm, ...]:
         """The forms of `atom` or `red` with this operation."""
-        from pyptx_dsl.instructions.row_forms import forms_of
+        from pyptx_dsl.instructions.forms.row_forms import forms_of
 
         return tuple(form for form in forms_of(self.head) if self.operation in form.choices("op"))
 

@@ -6,7 +6,7 @@ Manual: "Parallel Synchronization and Communication Instructions: bar, barrier, 
 from __future__ import annotations
 
 from pyptx_dsl.errors import OperandError
-from pyptx_dsl.instructions.emission import emits
+from pyptx_dsl.instructions.forms.emission import emits
 from pyptx_dsl.registers.operands import as_integer
 from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.trace_context import active

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import OperandError, RegisterTypeError
-from pyptx_dsl.instructions.stage_addresses import result_type
+from pyptx_dsl.instructions.groups.stage_addresses import result_type
 from pyptx_dsl.registers.operands import AddressOperand, as_integer
 from pyptx_dsl.registers.register import Reg
 from pyptx_dsl.shared_memory.allocations import SharedAddress, SharedAlloc, SharedSlice

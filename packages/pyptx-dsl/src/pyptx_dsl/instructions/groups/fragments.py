@@ -18,7 +18,7 @@ from pyptx_ir.plugins.operand_kinds import operand_kinds
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyptx_dsl.instructions.row_forms import RowForm
+    from pyptx_dsl.instructions.forms.row_forms import RowForm
     from pyptx_ir.fragments import Fragment as Layout
 
 __all__ = ["Fragment", "Share", "fragment", "held", "limits_of", "shape_name", "shares_of"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptx_dsl.instructions.instruction_forms import InstructionForms
+from pyptx_dsl.instructions.forms.instruction_forms import InstructionForms
 from pyptx_dsl.trace_context import active
 
 if TYPE_CHECKING:

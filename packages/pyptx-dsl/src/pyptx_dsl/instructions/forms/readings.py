@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyptx_dsl.instructions.row_forms import keywords_in, types_in
+from pyptx_dsl.instructions.forms.row_forms import keywords_in, types_in
 from pyptx_ir.isa.check import patterns_of
 from pyptx_ir.isa.fitting import places_of
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack, cast
 
-from pyptx_dsl.instructions.instruction_forms import InstructionForms, Types, types_of
+from pyptx_dsl.instructions.forms.instruction_forms import InstructionForms, Types, types_of
 from pyptx_dsl.naming import to_ptx
 from pyptx_dsl.trace_context import active
 from pyptx_dsl.types import PtxType
@@ -16,7 +16,7 @@ from pyptx_dsl.types import PtxType
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pyptx_dsl.instructions.row_forms import RowForm
+    from pyptx_dsl.instructions.forms.row_forms import RowForm
     from pyptx_dsl.registers.register import Reg
 
 __all__ = [
@@ -189,7 +189,7 @@ class Quaternary(Wrapper):
 
 def keywords_of(wrapper: Wrapper, words: tuple[str, ...]) -> dict[str, str | bool] | None:
     """Return modifiers and types as keywords: `("rz", "f32")` is `rounding="rz"`; None if no form has them."""
-    from pyptx_dsl.instructions.row_forms import keywords_in
+    from pyptx_dsl.instructions.forms.row_forms import keywords_in
 
     found = (keywords_in(form.row, words) for form in wrapper.forms)
     return next((keywords for keywords in found if keywords is not None), None)
