@@ -105,6 +105,22 @@ def tests(session: nox.Session) -> None:
         session.run("coverage", "report", f"--include=*/{package}/*", f"--fail-under={floor}", "--skip-covered")
 
 
+@nox.session
+def which(session: nox.Session) -> None:
+    """Print the tests that execute modules: `nox -s which -- pyptx_ir.banks`.
+
+    The first run executes the tests of `nox -s tests` for an index of coverage by test; so does `-- --refresh MODULE`.
+    """
+    index, asked = ROOT / ".nox" / "which.coverage", [word for word in session.posargs if word != "--refresh"]
+    if not index.exists() or asked != session.posargs:
+        install_for_tests(session, frameworks=True)
+        measured = (f"--cov={path.name}" for path in ROOT.glob("packages/*/src/*") if (path / "__init__.py").exists())
+        options = ("--cov-context=test", "--cov-report=", *measured)
+        settings = ONE_THREAD | {"COVERAGE_FILE": str(index)}
+        session.run("pytest", *PARALLEL, *SHARE, *options, env=settings, success_codes=[0, 1])
+    session.run("python", "-m", "tools.which_tests", str(index), *asked)
+
+
 @nox.session(name="tests-3.12", python=interpreter("3.12"))
 def tests_312(session: nox.Session) -> None:
     """Run the tests on Python 3.12, without tests of torch and jax."""

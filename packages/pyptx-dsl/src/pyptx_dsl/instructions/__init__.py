@@ -1,1 +1,1 @@
-"""What `ptx` offers: instructions by group, their forms, and what stands between instructions."""
+"""The functions of `ptx`: instructions by group, forms of instructions, and statements other than instructions."""
