@@ -74,11 +74,11 @@ class Instructions:
     - `bfe.type d, a, b, c` (PTX 2.0, any target)
     """
     bfi: Bfi
-    """Insert a bit field into a value, at a position and with a length in bits.
+    """Insert the low bits of a value into another value, at a position and with a length in bits.
     - `bfi.type f, a, b, c, d` (PTX 2.0, any target)
     """
     bfind: Bfind
-    """Find the highest non-sign bit: its position, or the left shift that moves it to the top bit.
+    """Find the highest non-sign bit: its position (-1 if none), or the left shift to the top bit.
     - `bfind{.shiftamt}.type d, a` (PTX 2.0, any target)
     """
     bmsk: Bmsk
@@ -108,7 +108,7 @@ class Instructions:
     - and 6 more forms
     """
     clmad: Clmad
-    """Multiply two integers as polynomials over GF(2), without carries, and XOR a third to the product.
+    """Multiply two integers as polynomials over GF(2), without carries; XOR a third to half the product.
     - `clmad.mode.u64 d, a, b, c` (PTX 9.3, sm_80 or later)
     """
     clz: Clz
@@ -124,7 +124,7 @@ class Instructions:
     - `copysign.type d, a, b` (PTX 2.0, any target)
     """
     cos: Cos
-    """Approximate the cosine of an angle in radians.
+    """Approximate the cosine of an angle in radians (absolute error 2^-20.5 within a period).
     - `cos.approx{.ftz}.f32 d, a` (PTX 1.4, any target)
     """
     cp: Cp
@@ -156,7 +156,7 @@ class Instructions:
     - `discard{.global}.L2 [a], size` (PTX 7.4, sm_80 or later)
     """
     div: Div
-    """Divide the first number by the second.
+    """Divide the first number by the second; integers truncate toward zero.
     - `div.type d, a, b` (PTX 1.0, any target)
     - `div.rnd.f64 d, a, b` (PTX 1.0, any target)
     - `div.rnd{.ftz}.f32 d, a, b` (PTX 1.4, any target)
@@ -171,7 +171,7 @@ class Instructions:
     - `dp4a.atype.btype d, a, b, c` (PTX 5.0, sm_61 or later)
     """
     ex2: Ex2
-    """Approximate 2 to the power of a number.
+    """Approximate 2 to the power of a number (f32: 2 ulp).
     - `ex2.approx{.ftz}.f32 d, a` (PTX 1.4, any target)
     - `ex2.approx.type d, a` (PTX 7.0, sm_75 or later)
     - `ex2.approx.ftz.type d, a` (PTX 7.8, sm_90 or later)
@@ -222,7 +222,7 @@ class Instructions:
     - `ldu{.global}.type d, [a]` (PTX 8.3, sm_70 or later)
     """
     lg2: Lg2
-    """Approximate the base-2 logarithm of a number.
+    """Approximate the base-2 logarithm of a number (absolute error 2^-22 near 1).
     - `lg2.approx{.ftz}.f32 d, a` (PTX 1.4, any target)
     """
     lop3: Lop3
@@ -250,7 +250,7 @@ class Instructions:
     - `match.all.sync.type d{|p}, a, membermask` (PTX 6.0, sm_70 or later)
     """
     max: Max
-    """Take the larger of two numbers, or the largest of three numbers.
+    """Take the largest of two or three numbers; floats ignore NaN operands unless .NaN is given.
     - `max.f64 d, a, b` (PTX 1.0, any target)
     - `max.type d, a, b` (PTX 1.0, any target)
     - `max{.ftz}.f32 d, a, b` (PTX 1.0, any target)
@@ -275,7 +275,7 @@ class Instructions:
     - `membar.proxy.alias` (PTX 7.5, sm_60 or later)
     """
     min: Min
-    """Take the smaller of two numbers, or the smallest of three numbers.
+    """Take the smallest of two or three numbers; floats ignore NaN operands unless .NaN is given.
     - `min.f64 d, a, b` (PTX 1.0, any target)
     - `min.type d, a, b` (PTX 1.0, any target)
     - `min{.ftz}.f32 d, a, b` (PTX 1.0, any target)
@@ -354,7 +354,7 @@ class Instructions:
     """
     rcp: Rcp
     """- `rcp.approx.ftz.f64`: Approximate the reciprocal of a double, from its upper 32 bits.
-    - `rcp`: Take the reciprocal of a number.
+    - `rcp`: Take the reciprocal of a number, rounded or approximate (1 ulp).
     """
     red: Red
     """Combine a value with a memory location atomically, without a result.
@@ -370,7 +370,7 @@ class Instructions:
     - `redux.sync.op{.abs}{.NaN}.f32 d, a, membermask` (PTX 8.6, sm_100f and its family, or sm_100a only)
     """
     rem: Rem
-    """Take the remainder of an integer division.
+    """Take the remainder of an integer division, with the sign of the dividend.
     - `rem.type d, a, b` (PTX 1.0, any target)
     """
     ret: Ret
@@ -378,7 +378,7 @@ class Instructions:
     - `ret{.uni}` (PTX 1.0, any target)
     """
     rsqrt: Rsqrt
-    """- `rsqrt`: Approximate the reciprocal of the square root of a number.
+    """- `rsqrt`: Approximate the reciprocal of the square root of a number (relative error 2^-22.9).
     - `rsqrt.approx.ftz.f64`: Approximate the reciprocal square root of a double, from its upper 32 bits.
     """
     sad: Sad
@@ -420,7 +420,7 @@ class Instructions:
     - `shr.type d, a, b` (PTX 1.0, any target)
     """
     sin: Sin
-    """Approximate the sine of an angle in radians.
+    """Approximate the sine of an angle in radians (absolute error 2^-20.5 within a period).
     - `sin.approx{.ftz}.f32 d, a` (PTX 1.4, any target)
     """
     slct: Slct
@@ -429,7 +429,7 @@ class Instructions:
     - `slct{.ftz}.type.f32 d, a, b, c` (PTX 1.0, any target)
     """
     sqrt: Sqrt
-    """Take the square root of a number.
+    """Take the square root of a number, rounded or approximate.
     - `sqrt.rnd.f64 d, a` (PTX 1.0, any target)
     - `sqrt.rnd{.ftz}.f32 d, a` (PTX 1.0, any target)
     - `sqrt.approx{.ftz}.f32 d, a` (PTX 1.0, any target)
@@ -459,7 +459,7 @@ class Instructions:
     - `subc{.cc}.type d, a, b` (PTX 4.3, any target)
     """
     suld: Suld
-    """Load from a surface.
+    """Load from a surface; a modifier selects the result for coordinates outside the surface.
     - `suld.b.geom.type.clamp d, [a]` (PTX 1.5, any target)
     - `suld.b.geom.v2.type.clamp d, [a]` (PTX 1.5, any target)
     - `suld.b.geom.vec.type.clamp d, [a]` (PTX 1.5, any target)
@@ -473,14 +473,14 @@ class Instructions:
     - and 1 more forms
     """
     sured: Sured
-    """Combine a value with a surface element atomically.
+    """Combine a value with a surface element atomically; x counts bytes (.b) or elements (.p).
     - `sured.b.op.geom.type.clamp [a], c` (PTX 2.0, any target)
     - `sured.p.op.geom.type.clamp [a], c` (PTX 2.0, any target)
     - `sured.b.op.geom.type.clamp [a], c` (PTX 8.1, any target)
     - and 1 more forms
     """
     sust: Sust
-    """Store to a surface.
+    """Store to a surface: bytes (.b), or elements converted to the surface's format (.p).
     - `sust.b.geom.type.clamp [a], c` (PTX 1.5, any target)
     - `sust.b.geom.v2.type.clamp [a], c` (PTX 1.5, any target)
     - `sust.b.geom.vec.type.clamp [a], c` (PTX 1.5, any target)
@@ -491,7 +491,7 @@ class Instructions:
     - `szext.mode.type d, a, b` (PTX 7.6, sm_70 or later)
     """
     tanh: Tanh
-    """Approximate the hyperbolic tangent of a number.
+    """Approximate the hyperbolic tangent of a number (f32: relative error 2^-11).
     - `tanh.approx.f32 d, a` (PTX 7.0, sm_75 or later)
     - `tanh.approx.type d, a` (PTX 7.0, sm_75 or later)
     - `tanh.approx.type d, a` (PTX 7.8, sm_90 or later)
@@ -501,7 +501,7 @@ class Instructions:
     - `testp.op.type p, a` (PTX 2.0, any target)
     """
     tex: Tex
-    """Sample a texture.
+    """Sample a texture, at the base level, at a given mipmap level or with given gradients.
     - `tex.geom.v4.dtype.ctype d, [a]` (PTX 1.0, any target)
     - `tex.geom.v4.dtype.ctype d, [a]` (PTX 3.0, any target)
     - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 3.1, any target)
@@ -532,12 +532,12 @@ class Instructions:
     - `vabsdiff.dtype.atype.btype{.sat}.second d, a, b, c` (PTX 2.0, any target)
     """
     vabsdiff2: Vabsdiff2
-    """Take the absolute differences of packed 16-bit integers, two per 32-bit register.
+    """Take the absolute differences of packed 16-bit integers, two per register; .add adds them to a third.
     - `vabsdiff2.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
     - `vabsdiff2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     vabsdiff4: Vabsdiff4
-    """Take the absolute differences of packed bytes, four per 32-bit register.
+    """Take the absolute differences of packed bytes, four per register; .add adds them to a third.
     - `vabsdiff4.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
     - `vabsdiff4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
@@ -548,22 +548,22 @@ class Instructions:
     - `vadd.dtype.atype.btype{.sat}.second d, a, b, c` (PTX 2.0, any target)
     """
     vadd2: Vadd2
-    """Add packed 16-bit integers, two per 32-bit register.
+    """Add packed 16-bit integers, two per register; .add adds them to a third.
     - `vadd2.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
     - `vadd2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     vadd4: Vadd4
-    """Add packed bytes, four per 32-bit register.
+    """Add packed bytes, four per register; .add adds them to a third.
     - `vadd4.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
     - `vadd4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     vavrg2: Vavrg2
-    """Average packed 16-bit integers, two per 32-bit register.
+    """Average packed 16-bit integers, two per register; .add adds them to a third.
     - `vavrg2.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
     - `vavrg2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     vavrg4: Vavrg4
-    """Average packed bytes, four per 32-bit register.
+    """Average packed bytes, four per register; .add adds them to a third.
     - `vavrg4.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
     - `vavrg4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
@@ -581,12 +581,12 @@ class Instructions:
     - `vmax.dtype.atype.btype{.sat}.second d, a, b, c` (PTX 2.0, any target)
     """
     vmax2: Vmax2
-    """Take the element-wise maximum of packed 16-bit integers, two per 32-bit register.
+    """Take the element-wise maximum of packed 16-bit integers, two per register; .add adds them to a third.
     - `vmax2.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
     - `vmax2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     vmax4: Vmax4
-    """Take the element-wise maximum of packed bytes, four per 32-bit register.
+    """Take the element-wise maximum of packed bytes, four per register; .add adds them to a third.
     - `vmax4.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
     - `vmax4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
@@ -597,12 +597,12 @@ class Instructions:
     - `vmin.dtype.atype.btype{.sat}.second d, a, b, c` (PTX 2.0, any target)
     """
     vmin2: Vmin2
-    """Take the element-wise minimum of packed 16-bit integers, two per 32-bit register.
+    """Take the element-wise minimum of packed 16-bit integers, two per register; .add adds them to a third.
     - `vmin2.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
     - `vmin2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     vmin4: Vmin4
-    """Take the element-wise minimum of packed bytes, four per 32-bit register.
+    """Take the element-wise minimum of packed bytes, four per register; .add adds them to a third.
     - `vmin4.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
     - `vmin4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
@@ -617,11 +617,11 @@ class Instructions:
     - `vset.atype.btype.compare.second d, a, b, c` (PTX 2.0, any target)
     """
     vset2: Vset2
-    """Compare packed 16-bit integers, two per 32-bit register.
+    """Compare packed 16-bit integers, two per register; .add adds them to a third.
     - `vset2.atype.btype.compare{.add} d, a, b, c` (PTX 3.0, any target)
     """
     vset4: Vset4
-    """Compare packed bytes, four per 32-bit register.
+    """Compare packed bytes, four per register; .add adds them to a third.
     - `vset4.atype.btype.compare{.add} d, a, b, c` (PTX 3.0, any target)
     """
     vshl: Vshl
@@ -643,12 +643,12 @@ class Instructions:
     - `vsub.dtype.atype.btype{.sat}.second d, a, b, c` (PTX 2.0, any target)
     """
     vsub2: Vsub2
-    """Subtract packed 16-bit integers, two per 32-bit register.
+    """Subtract packed 16-bit integers, two per register; .add adds them to a third.
     - `vsub2.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
     - `vsub2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     vsub4: Vsub4
-    """Subtract packed bytes, four per 32-bit register.
+    """Subtract packed bytes, four per register; .add adds them to a third.
     - `vsub4.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
     - `vsub4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
@@ -2087,13 +2087,13 @@ class Bfe:
     u64 = s32
 class Bfi:
     def b32(self, f: Result, a: Value, b: Value, c: Value, d: Value, /, *, pred: Guard = None) -> Reg:
-        """Insert a bit field into a value, at a position and with a length in bits.
+        """Insert the low bits of a value into another value, at a position and with a length in bits.
         - `bfi.type f, a, b, c, d` (PTX 2.0, any target)
         """
     b64 = b32
 class Bfind:
     def s32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Find the highest non-sign bit: its position, or the left shift that moves it to the top bit.
+        """Find the highest non-sign bit: its position (-1 if none), or the left shift to the top bit.
         - `bfind{.shiftamt}.type d, a` (PTX 2.0, any target)
         """
     s64 = s32
@@ -2102,7 +2102,7 @@ class Bfind:
     u64 = s32
 class Bfind_shiftamt:
     def s32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Find the highest non-sign bit: its position, or the left shift that moves it to the top bit.
+        """Find the highest non-sign bit: its position (-1 if none), or the left shift to the top bit.
         - `bfind{.shiftamt}.type d, a` (PTX 2.0, any target)
         """
     s64 = s32
@@ -2195,7 +2195,7 @@ class Clmad:
     lo: Clmad_mode
 class Clmad_mode:
     def u64(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Multiply two integers as polynomials over GF(2), without carries, and XOR a third to the product.
+        """Multiply two integers as polynomials over GF(2), without carries; XOR a third to half the product.
         - `clmad.mode.u64 d, a, b, c` (PTX 9.3, sm_80 or later)
         """
 class Clz:
@@ -2221,13 +2221,13 @@ class Cos:
     approx: Cos_approx
 class Cos_approx:
     def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Approximate the cosine of an angle in radians.
+        """Approximate the cosine of an angle in radians (absolute error 2^-20.5 within a period).
         - `cos.approx{.ftz}.f32 d, a` (PTX 1.4, any target)
         """
     ftz: Cos_approx_ftz
 class Cos_approx_ftz:
     def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Approximate the cosine of an angle in radians.
+        """Approximate the cosine of an angle in radians (absolute error 2^-20.5 within a period).
         - `cos.approx{.ftz}.f32 d, a` (PTX 1.4, any target)
         """
 class Cp:
@@ -3837,7 +3837,7 @@ class Div:
     rp: Div_rnd
     rz: Div_rnd
     def s16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Divide the first number by the second.
+        """Divide the first number by the second; integers truncate toward zero.
         - `div.type d, a, b` (PTX 1.0, any target)
         """
     s32 = s16
@@ -3847,39 +3847,39 @@ class Div:
     u64 = s16
 class Div_approx:
     def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Divide the first number by the second.
+        """Divide the first number by the second; integers truncate toward zero.
         - `div.approx{.ftz}.f32 d, a, b` (PTX 1.4, any target)
         """
     ftz: Div_approx_ftz
 class Div_approx_ftz:
     def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Divide the first number by the second.
+        """Divide the first number by the second; integers truncate toward zero.
         - `div.approx{.ftz}.f32 d, a, b` (PTX 1.4, any target)
         """
 class Div_full:
     def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Divide the first number by the second.
+        """Divide the first number by the second; integers truncate toward zero.
         - `div.full{.ftz}.f32 d, a, b` (PTX 1.4, any target)
         """
     ftz: Div_full_ftz
 class Div_full_ftz:
     def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Divide the first number by the second.
+        """Divide the first number by the second; integers truncate toward zero.
         - `div.full{.ftz}.f32 d, a, b` (PTX 1.4, any target)
         """
 class Div_rnd:
     def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Divide the first number by the second.
+        """Divide the first number by the second; integers truncate toward zero.
         - `div.rnd{.ftz}.f32 d, a, b` (PTX 1.4, any target)
         """
     def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Divide the first number by the second.
+        """Divide the first number by the second; integers truncate toward zero.
         - `div.rnd.f64 d, a, b` (PTX 1.0, any target)
         """
     ftz: Div_rnd_ftz
 class Div_rnd_ftz:
     def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Divide the first number by the second.
+        """Divide the first number by the second; integers truncate toward zero.
         - `div.rnd{.ftz}.f32 d, a, b` (PTX 1.4, any target)
         """
 class Dp2a:
@@ -3907,23 +3907,23 @@ class Ex2:
     approx: Ex2_approx
 class Ex2_approx:
     def f16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Approximate 2 to the power of a number.
+        """Approximate 2 to the power of a number (f32: 2 ulp).
         - `ex2.approx.type d, a` (PTX 7.0, sm_75 or later)
         """
     f16x2 = f16
     def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Approximate 2 to the power of a number.
+        """Approximate 2 to the power of a number (f32: 2 ulp).
         - `ex2.approx{.ftz}.f32 d, a` (PTX 1.4, any target)
         """
     ftz: Ex2_approx_ftz
 class Ex2_approx_ftz:
     def bf16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Approximate 2 to the power of a number.
+        """Approximate 2 to the power of a number (f32: 2 ulp).
         - `ex2.approx.ftz.type d, a` (PTX 7.8, sm_90 or later)
         """
     bf16x2 = bf16
     def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Approximate 2 to the power of a number.
+        """Approximate 2 to the power of a number (f32: 2 ulp).
         - `ex2.approx{.ftz}.f32 d, a` (PTX 1.4, any target)
         """
 class Fence:
@@ -7984,13 +7984,13 @@ class Lg2:
     approx: Lg2_approx
 class Lg2_approx:
     def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Approximate the base-2 logarithm of a number.
+        """Approximate the base-2 logarithm of a number (absolute error 2^-22 near 1).
         - `lg2.approx{.ftz}.f32 d, a` (PTX 1.4, any target)
         """
     ftz: Lg2_approx_ftz
 class Lg2_approx_ftz:
     def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Approximate the base-2 logarithm of a number.
+        """Approximate the base-2 logarithm of a number (absolute error 2^-22 near 1).
         - `lg2.approx{.ftz}.f32 d, a` (PTX 1.4, any target)
         """
 class Lop3:
@@ -8192,38 +8192,38 @@ class Max:
     NaN: Max_NaN
     abs: Max_NaN_abs
     def bf16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the larger of two numbers, or the largest of three numbers.
+        """Take the largest of two or three numbers; floats ignore NaN operands unless .NaN is given.
         - `max{.NaN}.type d, a, b` (PTX 7.0, sm_80 or later)
         """
     bf16x2 = bf16
     def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the larger of two numbers, or the largest of three numbers.
+        """Take the largest of two or three numbers; floats ignore NaN operands unless .NaN is given.
         - `max{.ftz}{.NaN}.type d, a, b` (PTX 7.0, sm_80 or later)
         """
     f16x2 = f16
     def f32(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Take the larger of two numbers, or the largest of three numbers.
+        """Take the largest of two or three numbers; floats ignore NaN operands unless .NaN is given.
         - `max{.ftz}.f32 d, a, b` (PTX 1.0, any target)
         - `max{.ftz}{.NaN}{.abs}.f32 d, a, b, c` (PTX 8.8, sm_100 or later)
         """
     def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the larger of two numbers, or the largest of three numbers.
+        """Take the largest of two or three numbers; floats ignore NaN operands unless .NaN is given.
         - `max.f64 d, a, b` (PTX 1.0, any target)
         """
     ftz: Max_ftz
     relu: Max_relu
     def s16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the larger of two numbers, or the largest of three numbers.
+        """Take the largest of two or three numbers; floats ignore NaN operands unless .NaN is given.
         - `max.type d, a, b` (PTX 1.0, any target)
         """
     def s16x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the larger of two numbers, or the largest of three numbers.
+        """Take the largest of two or three numbers; floats ignore NaN operands unless .NaN is given.
         - `max.type d, a, b` (PTX 8.0, sm_90 or later)
         """
     s32 = s16
     s64 = s16
     def s8x4(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the larger of two numbers, or the largest of three numbers.
+        """Take the largest of two or three numbers; floats ignore NaN operands unless .NaN is given.
         - `max.type d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
         """
     u16 = s16
@@ -8235,53 +8235,53 @@ class Max:
 class Max_NaN:
     abs: Max_NaN_abs
     def bf16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the larger of two numbers, or the largest of three numbers.
+        """Take the largest of two or three numbers; floats ignore NaN operands unless .NaN is given.
         - `max{.NaN}.type d, a, b` (PTX 7.0, sm_80 or later)
         """
     bf16x2 = bf16
     def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the larger of two numbers, or the largest of three numbers.
+        """Take the largest of two or three numbers; floats ignore NaN operands unless .NaN is given.
         - `max{.ftz}{.NaN}.type d, a, b` (PTX 7.0, sm_80 or later)
         """
     f16x2 = f16
     def f32(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Take the larger of two numbers, or the largest of three numbers.
+        """Take the largest of two or three numbers; floats ignore NaN operands unless .NaN is given.
         - `max{.ftz}.NaN.f32 d, a, b` (PTX 7.0, sm_80 or later)
         - `max{.ftz}{.NaN}{.abs}.f32 d, a, b, c` (PTX 8.8, sm_100 or later)
         """
     xorsign: Max_NaN_xorsign
 class Max_NaN_abs:
     def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the larger of two numbers, or the largest of three numbers.
+        """Take the largest of two or three numbers; floats ignore NaN operands unless .NaN is given.
         - `max{.ftz}{.NaN}{.abs}.f32 d, a, b, c` (PTX 8.8, sm_100 or later)
         """
 class Max_NaN_xorsign:
     abs: Max_NaN_xorsign_abs
 class Max_NaN_xorsign_abs:
     def bf16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the larger of two numbers, or the largest of three numbers.
+        """Take the largest of two or three numbers; floats ignore NaN operands unless .NaN is given.
         - `max{.NaN}.xorsign.abs.type d, a, b` (PTX 7.2, sm_86 or later)
         """
     bf16x2 = bf16
     def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the larger of two numbers, or the largest of three numbers.
+        """Take the largest of two or three numbers; floats ignore NaN operands unless .NaN is given.
         - `max{.ftz}{.NaN}.xorsign.abs.type d, a, b` (PTX 7.2, sm_86 or later)
         """
     f16x2 = f16
     def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the larger of two numbers, or the largest of three numbers.
+        """Take the largest of two or three numbers; floats ignore NaN operands unless .NaN is given.
         - `max{.ftz}{.NaN}.xorsign.abs.f32 d, a, b` (PTX 7.2, sm_86 or later)
         """
 class Max_ftz:
     NaN: Max_ftz_NaN
     abs: Max_NaN_abs
     def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the larger of two numbers, or the largest of three numbers.
+        """Take the largest of two or three numbers; floats ignore NaN operands unless .NaN is given.
         - `max{.ftz}{.NaN}.type d, a, b` (PTX 7.0, sm_80 or later)
         """
     f16x2 = f16
     def f32(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Take the larger of two numbers, or the largest of three numbers.
+        """Take the largest of two or three numbers; floats ignore NaN operands unless .NaN is given.
         - `max{.ftz}.f32 d, a, b` (PTX 1.0, any target)
         - `max{.ftz}{.NaN}{.abs}.f32 d, a, b, c` (PTX 8.8, sm_100 or later)
         """
@@ -8289,12 +8289,12 @@ class Max_ftz:
 class Max_ftz_NaN:
     abs: Max_NaN_abs
     def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the larger of two numbers, or the largest of three numbers.
+        """Take the largest of two or three numbers; floats ignore NaN operands unless .NaN is given.
         - `max{.ftz}{.NaN}.type d, a, b` (PTX 7.0, sm_80 or later)
         """
     f16x2 = f16
     def f32(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Take the larger of two numbers, or the largest of three numbers.
+        """Take the largest of two or three numbers; floats ignore NaN operands unless .NaN is given.
         - `max{.ftz}.NaN.f32 d, a, b` (PTX 7.0, sm_80 or later)
         - `max{.ftz}{.NaN}{.abs}.f32 d, a, b, c` (PTX 8.8, sm_100 or later)
         """
@@ -8303,22 +8303,22 @@ class Max_ftz_NaN_xorsign:
     abs: Max_ftz_NaN_xorsign_abs
 class Max_ftz_NaN_xorsign_abs:
     def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the larger of two numbers, or the largest of three numbers.
+        """Take the largest of two or three numbers; floats ignore NaN operands unless .NaN is given.
         - `max{.ftz}{.NaN}.xorsign.abs.type d, a, b` (PTX 7.2, sm_86 or later)
         """
     f16x2 = f16
     def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the larger of two numbers, or the largest of three numbers.
+        """Take the largest of two or three numbers; floats ignore NaN operands unless .NaN is given.
         - `max{.ftz}{.NaN}.xorsign.abs.f32 d, a, b` (PTX 7.2, sm_86 or later)
         """
 class Max_relu:
     def s16x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the larger of two numbers, or the largest of three numbers.
+        """Take the largest of two or three numbers; floats ignore NaN operands unless .NaN is given.
         - `max.relu.type d, a, b` (PTX 8.0, sm_90 or later)
         """
     s32 = s16x2
     def s8x4(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the larger of two numbers, or the largest of three numbers.
+        """Take the largest of two or three numbers; floats ignore NaN operands unless .NaN is given.
         - `max.relu.s8x4 d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
         """
 class Mbarrier:
@@ -9459,38 +9459,38 @@ class Min:
     NaN: Min_NaN
     abs: Min_NaN_abs
     def bf16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of two numbers, or the smallest of three numbers.
+        """Take the smallest of two or three numbers; floats ignore NaN operands unless .NaN is given.
         - `min{.NaN}.type d, a, b` (PTX 7.0, sm_80 or later)
         """
     bf16x2 = bf16
     def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of two numbers, or the smallest of three numbers.
+        """Take the smallest of two or three numbers; floats ignore NaN operands unless .NaN is given.
         - `min{.ftz}{.NaN}.type d, a, b` (PTX 7.0, sm_80 or later)
         """
     f16x2 = f16
     def f32(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of two numbers, or the smallest of three numbers.
+        """Take the smallest of two or three numbers; floats ignore NaN operands unless .NaN is given.
         - `min{.ftz}.f32 d, a, b` (PTX 1.0, any target)
         - `min{.ftz}{.NaN}{.abs}.f32 d, a, b, c` (PTX 8.8, sm_100 or later)
         """
     def f64(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of two numbers, or the smallest of three numbers.
+        """Take the smallest of two or three numbers; floats ignore NaN operands unless .NaN is given.
         - `min.f64 d, a, b` (PTX 1.0, any target)
         """
     ftz: Min_ftz
     relu: Min_relu
     def s16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of two numbers, or the smallest of three numbers.
+        """Take the smallest of two or three numbers; floats ignore NaN operands unless .NaN is given.
         - `min.type d, a, b` (PTX 1.0, any target)
         """
     def s16x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of two numbers, or the smallest of three numbers.
+        """Take the smallest of two or three numbers; floats ignore NaN operands unless .NaN is given.
         - `min.type d, a, b` (PTX 8.0, sm_90 or later)
         """
     s32 = s16
     s64 = s16
     def s8x4(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of two numbers, or the smallest of three numbers.
+        """Take the smallest of two or three numbers; floats ignore NaN operands unless .NaN is given.
         - `min.type d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
         """
     u16 = s16
@@ -9502,53 +9502,53 @@ class Min:
 class Min_NaN:
     abs: Min_NaN_abs
     def bf16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of two numbers, or the smallest of three numbers.
+        """Take the smallest of two or three numbers; floats ignore NaN operands unless .NaN is given.
         - `min{.NaN}.type d, a, b` (PTX 7.0, sm_80 or later)
         """
     bf16x2 = bf16
     def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of two numbers, or the smallest of three numbers.
+        """Take the smallest of two or three numbers; floats ignore NaN operands unless .NaN is given.
         - `min{.ftz}{.NaN}.type d, a, b` (PTX 7.0, sm_80 or later)
         """
     f16x2 = f16
     def f32(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of two numbers, or the smallest of three numbers.
+        """Take the smallest of two or three numbers; floats ignore NaN operands unless .NaN is given.
         - `min{.ftz}.NaN.f32 d, a, b` (PTX 7.0, sm_80 or later)
         - `min{.ftz}{.NaN}{.abs}.f32 d, a, b, c` (PTX 8.8, sm_100 or later)
         """
     xorsign: Min_NaN_xorsign
 class Min_NaN_abs:
     def f32(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of two numbers, or the smallest of three numbers.
+        """Take the smallest of two or three numbers; floats ignore NaN operands unless .NaN is given.
         - `min{.ftz}{.NaN}{.abs}.f32 d, a, b, c` (PTX 8.8, sm_100 or later)
         """
 class Min_NaN_xorsign:
     abs: Min_NaN_xorsign_abs
 class Min_NaN_xorsign_abs:
     def bf16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of two numbers, or the smallest of three numbers.
+        """Take the smallest of two or three numbers; floats ignore NaN operands unless .NaN is given.
         - `min{.NaN}.xorsign.abs.type d, a, b` (PTX 7.2, sm_86 or later)
         """
     bf16x2 = bf16
     def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of two numbers, or the smallest of three numbers.
+        """Take the smallest of two or three numbers; floats ignore NaN operands unless .NaN is given.
         - `min{.ftz}{.NaN}.xorsign.abs.type d, a, b` (PTX 7.2, sm_86 or later)
         """
     f16x2 = f16
     def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of two numbers, or the smallest of three numbers.
+        """Take the smallest of two or three numbers; floats ignore NaN operands unless .NaN is given.
         - `min{.ftz}{.NaN}.xorsign.abs.f32 d, a, b` (PTX 7.2, sm_86 or later)
         """
 class Min_ftz:
     NaN: Min_ftz_NaN
     abs: Min_NaN_abs
     def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of two numbers, or the smallest of three numbers.
+        """Take the smallest of two or three numbers; floats ignore NaN operands unless .NaN is given.
         - `min{.ftz}{.NaN}.type d, a, b` (PTX 7.0, sm_80 or later)
         """
     f16x2 = f16
     def f32(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of two numbers, or the smallest of three numbers.
+        """Take the smallest of two or three numbers; floats ignore NaN operands unless .NaN is given.
         - `min{.ftz}.f32 d, a, b` (PTX 1.0, any target)
         - `min{.ftz}{.NaN}{.abs}.f32 d, a, b, c` (PTX 8.8, sm_100 or later)
         """
@@ -9556,12 +9556,12 @@ class Min_ftz:
 class Min_ftz_NaN:
     abs: Min_NaN_abs
     def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of two numbers, or the smallest of three numbers.
+        """Take the smallest of two or three numbers; floats ignore NaN operands unless .NaN is given.
         - `min{.ftz}{.NaN}.type d, a, b` (PTX 7.0, sm_80 or later)
         """
     f16x2 = f16
     def f32(self, d: Result, a: Value, b: Value, c: Value = ..., /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of two numbers, or the smallest of three numbers.
+        """Take the smallest of two or three numbers; floats ignore NaN operands unless .NaN is given.
         - `min{.ftz}.NaN.f32 d, a, b` (PTX 7.0, sm_80 or later)
         - `min{.ftz}{.NaN}{.abs}.f32 d, a, b, c` (PTX 8.8, sm_100 or later)
         """
@@ -9570,22 +9570,22 @@ class Min_ftz_NaN_xorsign:
     abs: Min_ftz_NaN_xorsign_abs
 class Min_ftz_NaN_xorsign_abs:
     def f16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of two numbers, or the smallest of three numbers.
+        """Take the smallest of two or three numbers; floats ignore NaN operands unless .NaN is given.
         - `min{.ftz}{.NaN}.xorsign.abs.type d, a, b` (PTX 7.2, sm_86 or later)
         """
     f16x2 = f16
     def f32(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of two numbers, or the smallest of three numbers.
+        """Take the smallest of two or three numbers; floats ignore NaN operands unless .NaN is given.
         - `min{.ftz}{.NaN}.xorsign.abs.f32 d, a, b` (PTX 7.2, sm_86 or later)
         """
 class Min_relu:
     def s16x2(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of two numbers, or the smallest of three numbers.
+        """Take the smallest of two or three numbers; floats ignore NaN operands unless .NaN is given.
         - `min.relu.type d, a, b` (PTX 8.0, sm_90 or later)
         """
     s32 = s16x2
     def s8x4(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the smaller of two numbers, or the smallest of three numbers.
+        """Take the smallest of two or three numbers; floats ignore NaN operands unless .NaN is given.
         - `min.relu.s8x4 d, a, b` (PTX 9.2, sm_107f or sm_120f and their families)
         """
 class Mma:
@@ -10802,40 +10802,40 @@ class Prmt_b32:
 class Rcp:
     approx: Rcp_approx
     """- `rcp.approx.ftz.f64`: Approximate the reciprocal of a double, from its upper 32 bits.
-    - `rcp`: Take the reciprocal of a number.
+    - `rcp`: Take the reciprocal of a number, rounded or approximate (1 ulp).
     """
     rm: Rcp_rnd
-    """Take the reciprocal of a number.
+    """Take the reciprocal of a number, rounded or approximate (1 ulp).
     - `rcp.rnd.f64 d, a` (PTX 1.0, any target)
     - `rcp.rnd{.ftz}.f32 d, a` (PTX 1.0, any target)
     """
     rn: Rcp_rnd
-    """Take the reciprocal of a number.
+    """Take the reciprocal of a number, rounded or approximate (1 ulp).
     - `rcp.rnd.f64 d, a` (PTX 1.0, any target)
     - `rcp.rnd{.ftz}.f32 d, a` (PTX 1.0, any target)
     """
     rp: Rcp_rnd
-    """Take the reciprocal of a number.
+    """Take the reciprocal of a number, rounded or approximate (1 ulp).
     - `rcp.rnd.f64 d, a` (PTX 1.0, any target)
     - `rcp.rnd{.ftz}.f32 d, a` (PTX 1.0, any target)
     """
     rz: Rcp_rnd
-    """Take the reciprocal of a number.
+    """Take the reciprocal of a number, rounded or approximate (1 ulp).
     - `rcp.rnd.f64 d, a` (PTX 1.0, any target)
     - `rcp.rnd{.ftz}.f32 d, a` (PTX 1.0, any target)
     """
 class Rcp_approx:
     def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the reciprocal of a number.
+        """Take the reciprocal of a number, rounded or approximate (1 ulp).
         - `rcp.approx{.ftz}.f32 d, a` (PTX 1.0, any target)
         """
     ftz: Rcp_approx_ftz
     """- `rcp.approx.ftz.f64`: Approximate the reciprocal of a double, from its upper 32 bits.
-    - `rcp`: Take the reciprocal of a number.
+    - `rcp`: Take the reciprocal of a number, rounded or approximate (1 ulp).
     """
 class Rcp_approx_ftz:
     def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the reciprocal of a number.
+        """Take the reciprocal of a number, rounded or approximate (1 ulp).
         - `rcp.approx{.ftz}.f32 d, a` (PTX 1.0, any target)
         """
     def f64(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
@@ -10844,17 +10844,17 @@ class Rcp_approx_ftz:
         """
 class Rcp_rnd:
     def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the reciprocal of a number.
+        """Take the reciprocal of a number, rounded or approximate (1 ulp).
         - `rcp.rnd{.ftz}.f32 d, a` (PTX 1.0, any target)
         """
     def f64(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the reciprocal of a number.
+        """Take the reciprocal of a number, rounded or approximate (1 ulp).
         - `rcp.rnd.f64 d, a` (PTX 1.0, any target)
         """
     ftz: Rcp_rnd_ftz
 class Rcp_rnd_ftz:
     def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the reciprocal of a number.
+        """Take the reciprocal of a number, rounded or approximate (1 ulp).
         - `rcp.rnd{.ftz}.f32 d, a` (PTX 1.0, any target)
         """
 class Red:
@@ -11316,7 +11316,7 @@ class Redux_sync_op_abs:
         """
 class Rem:
     def s16(self, d: Result, a: Value, b: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the remainder of an integer division.
+        """Take the remainder of an integer division, with the sign of the dividend.
         - `rem.type d, a, b` (PTX 1.0, any target)
         """
     s32 = s16
@@ -11335,25 +11335,25 @@ class Ret:
         """
 class Rsqrt:
     approx: Rsqrt_approx
-    """- `rsqrt`: Approximate the reciprocal of the square root of a number.
+    """- `rsqrt`: Approximate the reciprocal of the square root of a number (relative error 2^-22.9).
     - `rsqrt.approx.ftz.f64`: Approximate the reciprocal square root of a double, from its upper 32 bits.
     """
 class Rsqrt_approx:
     def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Approximate the reciprocal of the square root of a number.
+        """Approximate the reciprocal of the square root of a number (relative error 2^-22.9).
         - `rsqrt.approx{.ftz}.f32 d, a` (PTX 1.0, any target)
         """
     def f64(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Approximate the reciprocal of the square root of a number.
+        """Approximate the reciprocal of the square root of a number (relative error 2^-22.9).
         - `rsqrt.approx.f64 d, a` (PTX 1.0, any target)
         """
     ftz: Rsqrt_approx_ftz
     """- `rsqrt.approx.ftz.f64`: Approximate the reciprocal square root of a double, from its upper 32 bits.
-    - `rsqrt`: Approximate the reciprocal of the square root of a number.
+    - `rsqrt`: Approximate the reciprocal of the square root of a number (relative error 2^-22.9).
     """
 class Rsqrt_approx_ftz:
     def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Approximate the reciprocal of the square root of a number.
+        """Approximate the reciprocal of the square root of a number (relative error 2^-22.9).
         - `rsqrt.approx{.ftz}.f32 d, a` (PTX 1.0, any target)
         """
     def f64(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
@@ -12885,13 +12885,13 @@ class Sin:
     approx: Sin_approx
 class Sin_approx:
     def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Approximate the sine of an angle in radians.
+        """Approximate the sine of an angle in radians (absolute error 2^-20.5 within a period).
         - `sin.approx{.ftz}.f32 d, a` (PTX 1.4, any target)
         """
     ftz: Sin_approx_ftz
 class Sin_approx_ftz:
     def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Approximate the sine of an angle in radians.
+        """Approximate the sine of an angle in radians (absolute error 2^-20.5 within a period).
         - `sin.approx{.ftz}.f32 d, a` (PTX 1.4, any target)
         """
 class Slct:
@@ -12941,28 +12941,28 @@ class Sqrt:
     rz: Sqrt_rnd
 class Sqrt_approx:
     def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the square root of a number.
+        """Take the square root of a number, rounded or approximate.
         - `sqrt.approx{.ftz}.f32 d, a` (PTX 1.0, any target)
         """
     ftz: Sqrt_approx_ftz
 class Sqrt_approx_ftz:
     def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the square root of a number.
+        """Take the square root of a number, rounded or approximate.
         - `sqrt.approx{.ftz}.f32 d, a` (PTX 1.0, any target)
         """
 class Sqrt_rnd:
     def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the square root of a number.
+        """Take the square root of a number, rounded or approximate.
         - `sqrt.rnd{.ftz}.f32 d, a` (PTX 1.0, any target)
         """
     def f64(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the square root of a number.
+        """Take the square root of a number, rounded or approximate.
         - `sqrt.rnd.f64 d, a` (PTX 1.0, any target)
         """
     ftz: Sqrt_rnd_ftz
 class Sqrt_rnd_ftz:
     def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the square root of a number.
+        """Take the square root of a number, rounded or approximate.
         - `sqrt.rnd{.ftz}.f32 d, a` (PTX 1.0, any target)
         """
 class St:
@@ -14980,7 +14980,7 @@ class Suld_b_geom:
     v4: Suld_b_geom_v4
 class Suld_b_geom_type:
     def clamp(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load from a surface.
+        """Load from a surface; a modifier selects the result for coordinates outside the surface.
         - `suld.b.geom.type.clamp d, [a]` (PTX 1.5, any target)
         """
     trap = clamp
@@ -14994,7 +14994,7 @@ class Suld_b_geom_cache:
     v4: Suld_b_geom_cache_v4
 class Suld_b_geom_cache_type:
     def clamp(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load from a surface.
+        """Load from a surface; a modifier selects the result for coordinates outside the surface.
         - `suld.b.geom.cache.type.clamp d, [a]` (PTX 2.0, any target)
         """
     trap = clamp
@@ -15006,14 +15006,14 @@ class Suld_b_geom_cache_v2:
     b8: Suld_b_geom_cache_v2_type
 class Suld_b_geom_cache_v2_type:
     def clamp(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load from a surface.
+        """Load from a surface; a modifier selects the result for coordinates outside the surface.
         - `suld.b.geom.cache.vec.type.clamp d, [a]` (PTX 2.0, any target)
         """
     trap = clamp
     zero = clamp
 class Suld_b_geom_cache_v2_b64:
     def clamp(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load from a surface.
+        """Load from a surface; a modifier selects the result for coordinates outside the surface.
         - `suld.b.geom.cache.v2.type.clamp d, [a]` (PTX 2.0, any target)
         """
     trap = clamp
@@ -15024,7 +15024,7 @@ class Suld_b_geom_cache_v4:
     b8: Suld_b_geom_cache_v4_type
 class Suld_b_geom_cache_v4_type:
     def clamp(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load from a surface.
+        """Load from a surface; a modifier selects the result for coordinates outside the surface.
         - `suld.b.geom.cache.vec.type.clamp d, [a]` (PTX 2.0, any target)
         """
     trap = clamp
@@ -15036,14 +15036,14 @@ class Suld_b_geom_v2:
     b8: Suld_b_geom_v2_type
 class Suld_b_geom_v2_type:
     def clamp(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load from a surface.
+        """Load from a surface; a modifier selects the result for coordinates outside the surface.
         - `suld.b.geom.vec.type.clamp d, [a]` (PTX 1.5, any target)
         """
     trap = clamp
     zero = clamp
 class Suld_b_geom_v2_b64:
     def clamp(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load from a surface.
+        """Load from a surface; a modifier selects the result for coordinates outside the surface.
         - `suld.b.geom.v2.type.clamp d, [a]` (PTX 1.5, any target)
         """
     trap = clamp
@@ -15054,7 +15054,7 @@ class Suld_b_geom_v4:
     b8: Suld_b_geom_v4_type
 class Suld_b_geom_v4_type:
     def clamp(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load from a surface.
+        """Load from a surface; a modifier selects the result for coordinates outside the surface.
         - `suld.b.geom.vec.type.clamp d, [a]` (PTX 1.5, any target)
         """
     trap = clamp
@@ -15072,7 +15072,7 @@ class Suld_b_geom_2:
     v4: Suld_b_geom_v4_2
 class Suld_b_geom_type_2:
     def clamp(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load from a surface.
+        """Load from a surface; a modifier selects the result for coordinates outside the surface.
         - `suld.b.geom.type.clamp d, [a]` (PTX 3.0, any target)
         """
     trap = clamp
@@ -15086,7 +15086,7 @@ class Suld_b_geom_cache_2:
     v4: Suld_b_geom_cache_v4_2
 class Suld_b_geom_cache_type_2:
     def clamp(self, d: Result, a: Name, /, *, pred: Guard = None) -> Reg:
-        """Load from a surface.
+        """Load from a surface; a modifier selects the result for coordinates outside the surface.
         - `suld.b.geom.cache.type.clamp d, [a]` (PTX 3.0, any target)
         """
     trap = clamp
@@ -15098,14 +15098,14 @@ class Suld_b_geom_cache_v2_2:
     b8: Suld_b_geom_cache_v2_type_2
 class Suld_b_geom_cache_v2_type_2:
     def clamp(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load from a surface.
+        """Load from a surface; a modifier selects the result for coordinates outside the surface.
         - `suld.b.geom.cache.vec.type.clamp d, [a]` (PTX 3.0, any target)
         """
     trap = clamp
     zero = clamp
 class Suld_b_geom_cache_v2_b64_2:
     def clamp(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load from a surface.
+        """Load from a surface; a modifier selects the result for coordinates outside the surface.
         - `suld.b.geom.cache.v2.type.clamp d, [a]` (PTX 3.0, any target)
         """
     trap = clamp
@@ -15116,7 +15116,7 @@ class Suld_b_geom_cache_v4_2:
     b8: Suld_b_geom_cache_v4_type_2
 class Suld_b_geom_cache_v4_type_2:
     def clamp(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load from a surface.
+        """Load from a surface; a modifier selects the result for coordinates outside the surface.
         - `suld.b.geom.cache.vec.type.clamp d, [a]` (PTX 3.0, any target)
         """
     trap = clamp
@@ -15128,14 +15128,14 @@ class Suld_b_geom_v2_2:
     b8: Suld_b_geom_v2_type_2
 class Suld_b_geom_v2_type_2:
     def clamp(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load from a surface.
+        """Load from a surface; a modifier selects the result for coordinates outside the surface.
         - `suld.b.geom.vec.type.clamp d, [a]` (PTX 3.0, any target)
         """
     trap = clamp
     zero = clamp
 class Suld_b_geom_v2_b64_2:
     def clamp(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load from a surface.
+        """Load from a surface; a modifier selects the result for coordinates outside the surface.
         - `suld.b.geom.v2.type.clamp d, [a]` (PTX 3.0, any target)
         """
     trap = clamp
@@ -15146,7 +15146,7 @@ class Suld_b_geom_v4_2:
     b8: Suld_b_geom_v4_type_2
 class Suld_b_geom_v4_type_2:
     def clamp(self, d: Values, a: Name, /, *, pred: Guard = None) -> None:
-        """Load from a surface.
+        """Load from a surface; a modifier selects the result for coordinates outside the surface.
         - `suld.b.geom.vec.type.clamp d, [a]` (PTX 3.0, any target)
         """
     trap = clamp
@@ -15198,7 +15198,7 @@ class Sured_b_add_geom:
     u64: Sured_b_add_geom_type
 class Sured_b_add_geom_type:
     def clamp(self, a: Name, c: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value with a surface element atomically.
+        """Combine a value with a surface element atomically; x counts bytes (.b) or elements (.p).
         - `sured.b.op.geom.type.clamp [a], c` (PTX 2.0, any target)
         """
     trap = clamp
@@ -15211,7 +15211,7 @@ class Sured_b_op_geom:
     b32: Sured_b_op_geom_b32
 class Sured_b_op_geom_b32:
     def clamp(self, a: Name, c: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value with a surface element atomically.
+        """Combine a value with a surface element atomically; x counts bytes (.b) or elements (.p).
         - `sured.b.op.geom.type.clamp [a], c` (PTX 2.0, any target)
         """
     trap = clamp
@@ -15227,14 +15227,14 @@ class Sured_b_op_geom_2:
     u64: Sured_b_op_geom_type_2
 class Sured_b_op_geom_type:
     def clamp(self, a: Name, c: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value with a surface element atomically.
+        """Combine a value with a surface element atomically; x counts bytes (.b) or elements (.p).
         - `sured.b.op.geom.type.clamp [a], c` (PTX 2.0, any target)
         """
     trap = clamp
     zero = clamp
 class Sured_b_op_geom_type_2:
     def clamp(self, a: Name, c: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value with a surface element atomically.
+        """Combine a value with a surface element atomically; x counts bytes (.b) or elements (.p).
         - `sured.b.op.geom.type.clamp [a], c` (PTX 8.1, any target)
         """
     trap = clamp
@@ -15253,7 +15253,7 @@ class Sured_p_op_geom:
     b32: Sured_p_op_geom_b32
 class Sured_p_op_geom_b32:
     def clamp(self, a: Name, c: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value with a surface element atomically.
+        """Combine a value with a surface element atomically; x counts bytes (.b) or elements (.p).
         - `sured.p.op.geom.type.clamp [a], c` (PTX 2.0, any target)
         """
     trap = clamp
@@ -15267,7 +15267,7 @@ class Sured_p_op_geom_2:
     b64: Sured_p_op_geom_b64
 class Sured_p_op_geom_b64:
     def clamp(self, a: Name, c: Value, /, *, pred: Guard = None) -> None:
-        """Combine a value with a surface element atomically.
+        """Combine a value with a surface element atomically; x counts bytes (.b) or elements (.p).
         - `sured.p.op.geom.type.clamp [a], c` (PTX 8.1, any target)
         """
     trap = clamp
@@ -15294,7 +15294,7 @@ class Sust_b_geom:
     wt: Sust_b_geom_cache
 class Sust_b_geom_type:
     def clamp(self, a: Name, c: Value, /, *, pred: Guard = None) -> None:
-        """Store to a surface.
+        """Store to a surface: bytes (.b), or elements converted to the surface's format (.p).
         - `sust.b.geom.type.clamp [a], c` (PTX 1.5, any target)
         """
     trap = clamp
@@ -15308,7 +15308,7 @@ class Sust_b_geom_cache:
     v4: Sust_b_geom_cache_v4
 class Sust_b_geom_cache_type:
     def clamp(self, a: Name, c: Value, /, *, pred: Guard = None) -> None:
-        """Store to a surface.
+        """Store to a surface: bytes (.b), or elements converted to the surface's format (.p).
         - `sust.b.geom.cache.type.clamp [a], c` (PTX 2.0, any target)
         """
     trap = clamp
@@ -15320,14 +15320,14 @@ class Sust_b_geom_cache_v2:
     b8: Sust_b_geom_cache_v2_type
 class Sust_b_geom_cache_v2_type:
     def clamp(self, a: Name, c: Values, /, *, pred: Guard = None) -> None:
-        """Store to a surface.
+        """Store to a surface: bytes (.b), or elements converted to the surface's format (.p).
         - `sust.b.geom.cache.vec.type.clamp [a], c` (PTX 2.0, any target)
         """
     trap = clamp
     zero = clamp
 class Sust_b_geom_cache_v2_b64:
     def clamp(self, a: Name, c: Values, /, *, pred: Guard = None) -> None:
-        """Store to a surface.
+        """Store to a surface: bytes (.b), or elements converted to the surface's format (.p).
         - `sust.b.geom.cache.v2.type.clamp [a], c` (PTX 2.0, any target)
         """
     trap = clamp
@@ -15338,7 +15338,7 @@ class Sust_b_geom_cache_v4:
     b8: Sust_b_geom_cache_v4_type
 class Sust_b_geom_cache_v4_type:
     def clamp(self, a: Name, c: Values, /, *, pred: Guard = None) -> None:
-        """Store to a surface.
+        """Store to a surface: bytes (.b), or elements converted to the surface's format (.p).
         - `sust.b.geom.cache.vec.type.clamp [a], c` (PTX 2.0, any target)
         """
     trap = clamp
@@ -15350,14 +15350,14 @@ class Sust_b_geom_v2:
     b8: Sust_b_geom_v2_type
 class Sust_b_geom_v2_type:
     def clamp(self, a: Name, c: Values, /, *, pred: Guard = None) -> None:
-        """Store to a surface.
+        """Store to a surface: bytes (.b), or elements converted to the surface's format (.p).
         - `sust.b.geom.vec.type.clamp [a], c` (PTX 1.5, any target)
         """
     trap = clamp
     zero = clamp
 class Sust_b_geom_v2_b64:
     def clamp(self, a: Name, c: Values, /, *, pred: Guard = None) -> None:
-        """Store to a surface.
+        """Store to a surface: bytes (.b), or elements converted to the surface's format (.p).
         - `sust.b.geom.v2.type.clamp [a], c` (PTX 1.5, any target)
         """
     trap = clamp
@@ -15368,7 +15368,7 @@ class Sust_b_geom_v4:
     b8: Sust_b_geom_v4_type
 class Sust_b_geom_v4_type:
     def clamp(self, a: Name, c: Values, /, *, pred: Guard = None) -> None:
-        """Store to a surface.
+        """Store to a surface: bytes (.b), or elements converted to the surface's format (.p).
         - `sust.b.geom.vec.type.clamp [a], c` (PTX 1.5, any target)
         """
     trap = clamp
@@ -15386,7 +15386,7 @@ class Sust_b_geom_2:
     wt: Sust_b_geom_cache_2
 class Sust_b_geom_type_2:
     def clamp(self, a: Name, c: Value, /, *, pred: Guard = None) -> None:
-        """Store to a surface.
+        """Store to a surface: bytes (.b), or elements converted to the surface's format (.p).
         - `sust.b.geom.type.clamp [a], c` (PTX 3.0, any target)
         """
     trap = clamp
@@ -15400,7 +15400,7 @@ class Sust_b_geom_cache_2:
     v4: Sust_b_geom_cache_v4_2
 class Sust_b_geom_cache_type_2:
     def clamp(self, a: Name, c: Value, /, *, pred: Guard = None) -> None:
-        """Store to a surface.
+        """Store to a surface: bytes (.b), or elements converted to the surface's format (.p).
         - `sust.b.geom.cache.type.clamp [a], c` (PTX 3.0, any target)
         """
     trap = clamp
@@ -15412,14 +15412,14 @@ class Sust_b_geom_cache_v2_2:
     b8: Sust_b_geom_cache_v2_type_2
 class Sust_b_geom_cache_v2_type_2:
     def clamp(self, a: Name, c: Values, /, *, pred: Guard = None) -> None:
-        """Store to a surface.
+        """Store to a surface: bytes (.b), or elements converted to the surface's format (.p).
         - `sust.b.geom.cache.vec.type.clamp [a], c` (PTX 3.0, any target)
         """
     trap = clamp
     zero = clamp
 class Sust_b_geom_cache_v2_b64_2:
     def clamp(self, a: Name, c: Values, /, *, pred: Guard = None) -> None:
-        """Store to a surface.
+        """Store to a surface: bytes (.b), or elements converted to the surface's format (.p).
         - `sust.b.geom.cache.v2.type.clamp [a], c` (PTX 3.0, any target)
         """
     trap = clamp
@@ -15430,7 +15430,7 @@ class Sust_b_geom_cache_v4_2:
     b8: Sust_b_geom_cache_v4_type_2
 class Sust_b_geom_cache_v4_type_2:
     def clamp(self, a: Name, c: Values, /, *, pred: Guard = None) -> None:
-        """Store to a surface.
+        """Store to a surface: bytes (.b), or elements converted to the surface's format (.p).
         - `sust.b.geom.cache.vec.type.clamp [a], c` (PTX 3.0, any target)
         """
     trap = clamp
@@ -15442,14 +15442,14 @@ class Sust_b_geom_v2_2:
     b8: Sust_b_geom_v2_type_2
 class Sust_b_geom_v2_type_2:
     def clamp(self, a: Name, c: Values, /, *, pred: Guard = None) -> None:
-        """Store to a surface.
+        """Store to a surface: bytes (.b), or elements converted to the surface's format (.p).
         - `sust.b.geom.vec.type.clamp [a], c` (PTX 3.0, any target)
         """
     trap = clamp
     zero = clamp
 class Sust_b_geom_v2_b64_2:
     def clamp(self, a: Name, c: Values, /, *, pred: Guard = None) -> None:
-        """Store to a surface.
+        """Store to a surface: bytes (.b), or elements converted to the surface's format (.p).
         - `sust.b.geom.v2.type.clamp [a], c` (PTX 3.0, any target)
         """
     trap = clamp
@@ -15460,7 +15460,7 @@ class Sust_b_geom_v4_2:
     b8: Sust_b_geom_v4_type_2
 class Sust_b_geom_v4_type_2:
     def clamp(self, a: Name, c: Values, /, *, pred: Guard = None) -> None:
-        """Store to a surface.
+        """Store to a surface: bytes (.b), or elements converted to the surface's format (.p).
         - `sust.b.geom.vec.type.clamp [a], c` (PTX 3.0, any target)
         """
     trap = clamp
@@ -15475,7 +15475,7 @@ class Sust_p_geom:
     v4: Sust_p_geom_v4
 class Sust_p_geom_b32:
     def clamp(self, a: Name, c: Value, /, *, pred: Guard = None) -> None:
-        """Store to a surface.
+        """Store to a surface: bytes (.b), or elements converted to the surface's format (.p).
         - `sust.p.geom{.vec}.b32.clamp [a], c` (PTX 2.0, any target)
         """
     trap = clamp
@@ -15484,7 +15484,7 @@ class Sust_p_geom_v2:
     b32: Sust_p_geom_v2_b32
 class Sust_p_geom_v2_b32:
     def clamp(self, a: Name, c: Values, /, *, pred: Guard = None) -> None:
-        """Store to a surface.
+        """Store to a surface: bytes (.b), or elements converted to the surface's format (.p).
         - `sust.p.geom{.vec}.b32.clamp [a], c` (PTX 2.0, any target)
         """
     trap = clamp
@@ -15493,7 +15493,7 @@ class Sust_p_geom_v4:
     b32: Sust_p_geom_v4_b32
 class Sust_p_geom_v4_b32:
     def clamp(self, a: Name, c: Values, /, *, pred: Guard = None) -> None:
-        """Store to a surface.
+        """Store to a surface: bytes (.b), or elements converted to the surface's format (.p).
         - `sust.p.geom{.vec}.b32.clamp [a], c` (PTX 2.0, any target)
         """
     trap = clamp
@@ -15504,7 +15504,7 @@ class Sust_p_3d:
     v4: Sust_p_3d_v4
 class Sust_p_3d_b32:
     def clamp(self, a: Name, c: Value, /, *, pred: Guard = None) -> None:
-        """Store to a surface.
+        """Store to a surface: bytes (.b), or elements converted to the surface's format (.p).
         - `sust.p.geom{.vec}.b32.clamp [a], c` (PTX 3.0, any target)
         """
     trap = clamp
@@ -15513,7 +15513,7 @@ class Sust_p_3d_v2:
     b32: Sust_p_3d_v2_b32
 class Sust_p_3d_v2_b32:
     def clamp(self, a: Name, c: Values, /, *, pred: Guard = None) -> None:
-        """Store to a surface.
+        """Store to a surface: bytes (.b), or elements converted to the surface's format (.p).
         - `sust.p.geom{.vec}.b32.clamp [a], c` (PTX 3.0, any target)
         """
     trap = clamp
@@ -15522,7 +15522,7 @@ class Sust_p_3d_v4:
     b32: Sust_p_3d_v4_b32
 class Sust_p_3d_v4_b32:
     def clamp(self, a: Name, c: Values, /, *, pred: Guard = None) -> None:
-        """Store to a surface.
+        """Store to a surface: bytes (.b), or elements converted to the surface's format (.p).
         - `sust.p.geom{.vec}.b32.clamp [a], c` (PTX 3.0, any target)
         """
     trap = clamp
@@ -15540,17 +15540,17 @@ class Tanh:
     approx: Tanh_approx
 class Tanh_approx:
     def bf16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Approximate the hyperbolic tangent of a number.
+        """Approximate the hyperbolic tangent of a number (f32: relative error 2^-11).
         - `tanh.approx.type d, a` (PTX 7.8, sm_90 or later)
         """
     bf16x2 = bf16
     def f16(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Approximate the hyperbolic tangent of a number.
+        """Approximate the hyperbolic tangent of a number (f32: relative error 2^-11).
         - `tanh.approx.type d, a` (PTX 7.0, sm_75 or later)
         """
     f16x2 = f16
     def f32(self, d: Result, a: Value, /, *, pred: Guard = None) -> Reg:
-        """Approximate the hyperbolic tangent of a number.
+        """Approximate the hyperbolic tangent of a number (f32: relative error 2^-11).
         - `tanh.approx.f32 d, a` (PTX 7.0, sm_75 or later)
         """
 class Testp:
@@ -15587,7 +15587,7 @@ class Tex_geom_v2:
 class Tex_geom_v2_f16x2:
     @overload
     def f32(self, d: Values, a: Name, e: Values = ..., f: Value = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.geom.v2.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
         - and 6 more forms
@@ -15596,7 +15596,7 @@ class Tex_geom_v2_f16x2:
     def f32(self, d: Values, a: Name, f: Value, /, *, pred: Guard = None) -> None:
         """As above, with other operands."""
     def s32(self, d: Values, a: Name, e: Values = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.geom.v2.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
         - and 2 more forms
@@ -15609,7 +15609,7 @@ class Tex_geom_v4:
 class Tex_geom_v4_f16:
     @overload
     def f32(self, d: Values, a: Name, e: Values = ..., f: Value = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
         - and 6 more forms
@@ -15618,7 +15618,7 @@ class Tex_geom_v4_f16:
     def f32(self, d: Values, a: Name, f: Value, /, *, pred: Guard = None) -> None:
         """As above, with other operands."""
     def s32(self, d: Values, a: Name, e: Values = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
         - and 2 more forms
@@ -15626,7 +15626,7 @@ class Tex_geom_v4_f16:
 class Tex_geom_v4_dtype:
     @overload
     def f32(self, d: Values, a: Name, e: Values = ..., f: Value = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.geom.v4.dtype.ctype d, [a]` (PTX 1.0, any target)
         - `tex.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, any target)
         - and 6 more forms
@@ -15635,7 +15635,7 @@ class Tex_geom_v4_dtype:
     def f32(self, d: Values, a: Name, f: Value, /, *, pred: Guard = None) -> None:
         """As above, with other operands."""
     def s32(self, d: Values, a: Name, e: Values = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.geom.v4.dtype.ctype d, [a]` (PTX 1.0, any target)
         - `tex.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, any target)
         - and 2 more forms
@@ -15647,7 +15647,7 @@ class Tex_geom_v2_2:
     f16x2: Tex_geom_v2_f16x2_2
 class Tex_geom_v2_f16x2_2:
     def s32(self, d: Values, a: Name, e: Values = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.geom.v2.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
         - and 2 more forms
@@ -15659,14 +15659,14 @@ class Tex_geom_v4_2:
     u32: Tex_geom_v4_dtype_2
 class Tex_geom_v4_f16_2:
     def s32(self, d: Values, a: Name, e: Values = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
         - and 2 more forms
         """
 class Tex_geom_v4_dtype_2:
     def s32(self, d: Values, a: Name, e: Values = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.geom.v4.dtype.ctype d, [a]` (PTX 3.2, any target)
         - `tex.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, any target)
         - and 2 more forms
@@ -15678,7 +15678,7 @@ class Tex_3d_v2:
     f16x2: Tex_3d_v2_f16x2
 class Tex_3d_v2_f16x2:
     def f32(self, d: Values, a: Name, e: Values = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.geom.v2.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
         - and 2 more forms
@@ -15691,7 +15691,7 @@ class Tex_3d_v4:
     u32: Tex_3d_v4_dtype
 class Tex_3d_v4_f16:
     def f32(self, d: Values, a: Name, e: Values = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
         - and 2 more forms
@@ -15699,7 +15699,7 @@ class Tex_3d_v4_f16:
     s32 = f32
 class Tex_3d_v4_dtype:
     def f32(self, d: Values, a: Name, e: Values = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.geom.v4.dtype.ctype d, [a]` (PTX 1.0, any target)
         - `tex.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, any target)
         - and 2 more forms
@@ -15712,7 +15712,7 @@ class Tex_geom_v2_3:
     f16x2: Tex_geom_v2_f16x2_3
 class Tex_geom_v2_f16x2_3:
     def f32(self, d: Values, a: Name, f: Value = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.geom.v2.dtype.ctype d, [a], f` (PTX 4.3, sm_53 or later)
         - and 2 more forms
@@ -15724,14 +15724,14 @@ class Tex_geom_v4_3:
     u32: Tex_geom_v4_dtype_3
 class Tex_geom_v4_f16_3:
     def f32(self, d: Values, a: Name, f: Value = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.geom.v4.dtype.ctype d, [a], f` (PTX 4.3, sm_53 or later)
         - and 2 more forms
         """
 class Tex_geom_v4_dtype_3:
     def f32(self, d: Values, a: Name, f: Value = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.geom.v4.dtype.ctype d, [a]` (PTX 3.0, any target)
         - `tex.geom.v4.dtype.ctype d, [a], f` (PTX 4.3, any target)
         - and 2 more forms
@@ -15754,7 +15754,7 @@ class Tex_base_geom_v2:
 class Tex_base_geom_v2_f16x2:
     @overload
     def f32(self, d: Values, a: Name, e: Values = ..., f: Value = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.base.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.base.geom.v2.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
         - and 6 more forms
@@ -15763,7 +15763,7 @@ class Tex_base_geom_v2_f16x2:
     def f32(self, d: Values, a: Name, f: Value, /, *, pred: Guard = None) -> None:
         """As above, with other operands."""
     def s32(self, d: Values, a: Name, e: Values = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.base.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.base.geom.v2.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
         - and 2 more forms
@@ -15776,7 +15776,7 @@ class Tex_base_geom_v4:
 class Tex_base_geom_v4_f16:
     @overload
     def f32(self, d: Values, a: Name, e: Values = ..., f: Value = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.base.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
         - and 6 more forms
@@ -15785,7 +15785,7 @@ class Tex_base_geom_v4_f16:
     def f32(self, d: Values, a: Name, f: Value, /, *, pred: Guard = None) -> None:
         """As above, with other operands."""
     def s32(self, d: Values, a: Name, e: Values = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.base.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
         - and 2 more forms
@@ -15793,7 +15793,7 @@ class Tex_base_geom_v4_f16:
 class Tex_base_geom_v4_dtype:
     @overload
     def f32(self, d: Values, a: Name, e: Values = ..., f: Value = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 3.1, any target)
         - `tex.base.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, any target)
         - and 6 more forms
@@ -15802,7 +15802,7 @@ class Tex_base_geom_v4_dtype:
     def f32(self, d: Values, a: Name, f: Value, /, *, pred: Guard = None) -> None:
         """As above, with other operands."""
     def s32(self, d: Values, a: Name, e: Values = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 3.1, any target)
         - `tex.base.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, any target)
         - and 2 more forms
@@ -15814,7 +15814,7 @@ class Tex_base_geom_v2_2:
     f16x2: Tex_base_geom_v2_f16x2_2
 class Tex_base_geom_v2_f16x2_2:
     def s32(self, d: Values, a: Name, e: Values = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.base.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.base.geom.v2.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
         - and 2 more forms
@@ -15826,14 +15826,14 @@ class Tex_base_geom_v4_2:
     u32: Tex_base_geom_v4_dtype_2
 class Tex_base_geom_v4_f16_2:
     def s32(self, d: Values, a: Name, e: Values = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.base.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
         - and 2 more forms
         """
 class Tex_base_geom_v4_dtype_2:
     def s32(self, d: Values, a: Name, e: Values = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 3.2, any target)
         - `tex.base.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, any target)
         - and 2 more forms
@@ -15845,7 +15845,7 @@ class Tex_base_3d_v2:
     f16x2: Tex_base_3d_v2_f16x2
 class Tex_base_3d_v2_f16x2:
     def f32(self, d: Values, a: Name, e: Values = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.base.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.base.geom.v2.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
         - and 2 more forms
@@ -15858,7 +15858,7 @@ class Tex_base_3d_v4:
     u32: Tex_base_3d_v4_dtype
 class Tex_base_3d_v4_f16:
     def f32(self, d: Values, a: Name, e: Values = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.base.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, sm_53 or later)
         - and 2 more forms
@@ -15866,7 +15866,7 @@ class Tex_base_3d_v4_f16:
     s32 = f32
 class Tex_base_3d_v4_dtype:
     def f32(self, d: Values, a: Name, e: Values = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 3.1, any target)
         - `tex.base.geom.v4.dtype.ctype d, [a], e` (PTX 4.3, any target)
         - and 2 more forms
@@ -15879,7 +15879,7 @@ class Tex_base_geom_v2_3:
     f16x2: Tex_base_geom_v2_f16x2_3
 class Tex_base_geom_v2_f16x2_3:
     def f32(self, d: Values, a: Name, f: Value = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.base.geom.v2.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.base.geom.v2.dtype.ctype d, [a], f` (PTX 4.3, sm_53 or later)
         - and 2 more forms
@@ -15891,14 +15891,14 @@ class Tex_base_geom_v4_3:
     u32: Tex_base_geom_v4_dtype_3
 class Tex_base_geom_v4_f16_3:
     def f32(self, d: Values, a: Name, f: Value = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 4.2, sm_53 or later)
         - `tex.base.geom.v4.dtype.ctype d, [a], f` (PTX 4.3, sm_53 or later)
         - and 2 more forms
         """
 class Tex_base_geom_v4_dtype_3:
     def f32(self, d: Values, a: Name, f: Value = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.base.geom.v4.dtype.ctype d, [a]` (PTX 3.1, any target)
         - `tex.base.geom.v4.dtype.ctype d, [a], f` (PTX 4.3, any target)
         - and 2 more forms
@@ -15919,7 +15919,7 @@ class Tex_grad_geom_v2:
 class Tex_grad_geom_v2_f16x2:
     @overload
     def f32(self, d: Values, a: Name, dpdx: Values, dpdy: Values, e: Values = ..., f: Value = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.2, sm_53 or later)
         - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, sm_53 or later)
         - and 6 more forms
@@ -15928,7 +15928,7 @@ class Tex_grad_geom_v2_f16x2:
     def f32(self, d: Values, a: Name, dpdx: Values, dpdy: Values, f: Value, /, *, pred: Guard = None) -> None:
         """As above, with other operands."""
     def s32(self, d: Values, a: Name, dpdx: Values, dpdy: Values, e: Values = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.2, sm_53 or later)
         - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, sm_53 or later)
         - and 2 more forms
@@ -15941,7 +15941,7 @@ class Tex_grad_geom_v4:
 class Tex_grad_geom_v4_f16:
     @overload
     def f32(self, d: Values, a: Name, dpdx: Values, dpdy: Values, e: Values = ..., f: Value = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.2, sm_53 or later)
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, sm_53 or later)
         - and 6 more forms
@@ -15950,7 +15950,7 @@ class Tex_grad_geom_v4_f16:
     def f32(self, d: Values, a: Name, dpdx: Values, dpdy: Values, f: Value, /, *, pred: Guard = None) -> None:
         """As above, with other operands."""
     def s32(self, d: Values, a: Name, dpdx: Values, dpdy: Values, e: Values = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.2, sm_53 or later)
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, sm_53 or later)
         - and 2 more forms
@@ -15958,7 +15958,7 @@ class Tex_grad_geom_v4_f16:
 class Tex_grad_geom_v4_dtype:
     @overload
     def f32(self, d: Values, a: Name, dpdx: Values, dpdy: Values, e: Values = ..., f: Value = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy` (PTX 3.1, any target)
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, any target)
         - and 6 more forms
@@ -15967,7 +15967,7 @@ class Tex_grad_geom_v4_dtype:
     def f32(self, d: Values, a: Name, dpdx: Values, dpdy: Values, f: Value, /, *, pred: Guard = None) -> None:
         """As above, with other operands."""
     def s32(self, d: Values, a: Name, dpdx: Values, dpdy: Values, e: Values = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy` (PTX 3.1, any target)
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, any target)
         - and 2 more forms
@@ -15979,7 +15979,7 @@ class Tex_grad_3d_v2:
     f16x2: Tex_grad_3d_v2_f16x2
 class Tex_grad_3d_v2_f16x2:
     def f32(self, d: Values, a: Name, dpdx: Values, dpdy: Values, e: Values = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.2, sm_53 or later)
         - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, sm_53 or later)
         - and 2 more forms
@@ -15992,7 +15992,7 @@ class Tex_grad_3d_v4:
     u32: Tex_grad_3d_v4_dtype
 class Tex_grad_3d_v4_f16:
     def f32(self, d: Values, a: Name, dpdx: Values, dpdy: Values, e: Values = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.2, sm_53 or later)
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, sm_53 or later)
         - and 2 more forms
@@ -16000,7 +16000,7 @@ class Tex_grad_3d_v4_f16:
     s32 = f32
 class Tex_grad_3d_v4_dtype:
     def f32(self, d: Values, a: Name, dpdx: Values, dpdy: Values, e: Values = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy` (PTX 3.1, any target)
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, e` (PTX 4.3, any target)
         - and 2 more forms
@@ -16013,7 +16013,7 @@ class Tex_grad_geom_v2_2:
     f16x2: Tex_grad_geom_v2_f16x2_2
 class Tex_grad_geom_v2_f16x2_2:
     def f32(self, d: Values, a: Name, dpdx: Values, dpdy: Values, f: Value = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.3, sm_53 or later)
         - `tex.grad.geom.v2.dtype.ctype d, [a], dpdx, dpdy, f` (PTX 4.3, sm_53 or later)
         - and 2 more forms
@@ -16025,14 +16025,14 @@ class Tex_grad_geom_v4_2:
     u32: Tex_grad_geom_v4_dtype_2
 class Tex_grad_geom_v4_f16_2:
     def f32(self, d: Values, a: Name, dpdx: Values, dpdy: Values, f: Value = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.3, sm_53 or later)
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, f` (PTX 4.3, sm_53 or later)
         - and 2 more forms
         """
 class Tex_grad_geom_v4_dtype_2:
     def f32(self, d: Values, a: Name, dpdx: Values, dpdy: Values, f: Value = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy` (PTX 4.3, any target)
         - `tex.grad.geom.v4.dtype.ctype d, [a], dpdx, dpdy, f` (PTX 4.3, any target)
         - and 2 more forms
@@ -16053,7 +16053,7 @@ class Tex_level_geom_v2:
 class Tex_level_geom_v2_f16x2:
     @overload
     def f32(self, d: Values, a: Name, lod: Value, e: Values = ..., f: Value = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.level.geom.v2.dtype.ctype d, [a], lod` (PTX 4.2, sm_53 or later)
         - `tex.level.geom.v2.dtype.ctype d, [a], lod, e` (PTX 4.3, sm_53 or later)
         - and 6 more forms
@@ -16062,7 +16062,7 @@ class Tex_level_geom_v2_f16x2:
     def f32(self, d: Values, a: Name, lod: Value, f: Value, /, *, pred: Guard = None) -> None:
         """As above, with other operands."""
     def s32(self, d: Values, a: Name, lod: Value, e: Values = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.level.geom.v2.dtype.ctype d, [a], lod` (PTX 4.2, sm_53 or later)
         - `tex.level.geom.v2.dtype.ctype d, [a], lod, e` (PTX 4.3, sm_53 or later)
         - and 2 more forms
@@ -16075,7 +16075,7 @@ class Tex_level_geom_v4:
 class Tex_level_geom_v4_f16:
     @overload
     def f32(self, d: Values, a: Name, lod: Value, e: Values = ..., f: Value = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.level.geom.v4.dtype.ctype d, [a], lod` (PTX 4.2, sm_53 or later)
         - `tex.level.geom.v4.dtype.ctype d, [a], lod, e` (PTX 4.3, sm_53 or later)
         - and 6 more forms
@@ -16084,7 +16084,7 @@ class Tex_level_geom_v4_f16:
     def f32(self, d: Values, a: Name, lod: Value, f: Value, /, *, pred: Guard = None) -> None:
         """As above, with other operands."""
     def s32(self, d: Values, a: Name, lod: Value, e: Values = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.level.geom.v4.dtype.ctype d, [a], lod` (PTX 4.2, sm_53 or later)
         - `tex.level.geom.v4.dtype.ctype d, [a], lod, e` (PTX 4.3, sm_53 or later)
         - and 2 more forms
@@ -16092,7 +16092,7 @@ class Tex_level_geom_v4_f16:
 class Tex_level_geom_v4_dtype:
     @overload
     def f32(self, d: Values, a: Name, lod: Value, e: Values = ..., f: Value = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.level.geom.v4.dtype.ctype d, [a], lod` (PTX 3.1, any target)
         - `tex.level.geom.v4.dtype.ctype d, [a], lod, e` (PTX 4.3, any target)
         - and 6 more forms
@@ -16101,7 +16101,7 @@ class Tex_level_geom_v4_dtype:
     def f32(self, d: Values, a: Name, lod: Value, f: Value, /, *, pred: Guard = None) -> None:
         """As above, with other operands."""
     def s32(self, d: Values, a: Name, lod: Value, e: Values = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.level.geom.v4.dtype.ctype d, [a], lod` (PTX 3.1, any target)
         - `tex.level.geom.v4.dtype.ctype d, [a], lod, e` (PTX 4.3, any target)
         - and 2 more forms
@@ -16113,7 +16113,7 @@ class Tex_level_3d_v2:
     f16x2: Tex_level_3d_v2_f16x2
 class Tex_level_3d_v2_f16x2:
     def f32(self, d: Values, a: Name, lod: Value, e: Values = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.level.geom.v2.dtype.ctype d, [a], lod` (PTX 4.2, sm_53 or later)
         - `tex.level.geom.v2.dtype.ctype d, [a], lod, e` (PTX 4.3, sm_53 or later)
         - and 2 more forms
@@ -16126,7 +16126,7 @@ class Tex_level_3d_v4:
     u32: Tex_level_3d_v4_dtype
 class Tex_level_3d_v4_f16:
     def f32(self, d: Values, a: Name, lod: Value, e: Values = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.level.geom.v4.dtype.ctype d, [a], lod` (PTX 4.2, sm_53 or later)
         - `tex.level.geom.v4.dtype.ctype d, [a], lod, e` (PTX 4.3, sm_53 or later)
         - and 2 more forms
@@ -16134,7 +16134,7 @@ class Tex_level_3d_v4_f16:
     s32 = f32
 class Tex_level_3d_v4_dtype:
     def f32(self, d: Values, a: Name, lod: Value, e: Values = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.level.geom.v4.dtype.ctype d, [a], lod` (PTX 3.1, any target)
         - `tex.level.geom.v4.dtype.ctype d, [a], lod, e` (PTX 4.3, any target)
         - and 2 more forms
@@ -16147,7 +16147,7 @@ class Tex_level_geom_v2_2:
     f16x2: Tex_level_geom_v2_f16x2_2
 class Tex_level_geom_v2_f16x2_2:
     def f32(self, d: Values, a: Name, lod: Value, f: Value = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.level.geom.v2.dtype.ctype d, [a], lod` (PTX 4.2, sm_53 or later)
         - `tex.level.geom.v2.dtype.ctype d, [a], lod, f` (PTX 4.3, sm_53 or later)
         - and 2 more forms
@@ -16159,14 +16159,14 @@ class Tex_level_geom_v4_2:
     u32: Tex_level_geom_v4_dtype_2
 class Tex_level_geom_v4_f16_2:
     def f32(self, d: Values, a: Name, lod: Value, f: Value = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.level.geom.v4.dtype.ctype d, [a], lod` (PTX 4.2, sm_53 or later)
         - `tex.level.geom.v4.dtype.ctype d, [a], lod, f` (PTX 4.3, sm_53 or later)
         - and 2 more forms
         """
 class Tex_level_geom_v4_dtype_2:
     def f32(self, d: Values, a: Name, lod: Value, f: Value = ..., /, *, pred: Guard = None) -> None:
-        """Sample a texture.
+        """Sample a texture, at the base level, at a given mipmap level or with given gradients.
         - `tex.level.geom.v4.dtype.ctype d, [a], lod` (PTX 3.1, any target)
         - `tex.level.geom.v4.dtype.ctype d, [a], lod, f` (PTX 4.3, any target)
         - and 2 more forms
@@ -16329,24 +16329,24 @@ class Vabsdiff2_dtype:
     u32: Vabsdiff2_dtype_atype
 class Vabsdiff2_dtype_atype:
     s32: Vabsdiff2_dtype_atype_btype
-    """Take the absolute differences of packed 16-bit integers, two per 32-bit register.
+    """Take the absolute differences of packed 16-bit integers, two per register; .add adds them to a third.
     - `vabsdiff2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     u32: Vabsdiff2_dtype_atype_btype
-    """Take the absolute differences of packed 16-bit integers, two per 32-bit register.
+    """Take the absolute differences of packed 16-bit integers, two per register; .add adds them to a third.
     - `vabsdiff2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vabsdiff2_dtype_atype_btype:
     def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the absolute differences of packed 16-bit integers, two per 32-bit register.
+        """Take the absolute differences of packed 16-bit integers, two per register; .add adds them to a third.
         - `vabsdiff2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
     def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the absolute differences of packed 16-bit integers, two per 32-bit register.
+        """Take the absolute differences of packed 16-bit integers, two per register; .add adds them to a third.
         - `vabsdiff2.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
     def sat(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the absolute differences of packed 16-bit integers, two per 32-bit register.
+        """Take the absolute differences of packed 16-bit integers, two per register; .add adds them to a third.
         - `vabsdiff2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
 class Vabsdiff4:
@@ -16357,24 +16357,24 @@ class Vabsdiff4_dtype:
     u32: Vabsdiff4_dtype_atype
 class Vabsdiff4_dtype_atype:
     s32: Vabsdiff4_dtype_atype_btype
-    """Take the absolute differences of packed bytes, four per 32-bit register.
+    """Take the absolute differences of packed bytes, four per register; .add adds them to a third.
     - `vabsdiff4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     u32: Vabsdiff4_dtype_atype_btype
-    """Take the absolute differences of packed bytes, four per 32-bit register.
+    """Take the absolute differences of packed bytes, four per register; .add adds them to a third.
     - `vabsdiff4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vabsdiff4_dtype_atype_btype:
     def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the absolute differences of packed bytes, four per 32-bit register.
+        """Take the absolute differences of packed bytes, four per register; .add adds them to a third.
         - `vabsdiff4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
     def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the absolute differences of packed bytes, four per 32-bit register.
+        """Take the absolute differences of packed bytes, four per register; .add adds them to a third.
         - `vabsdiff4.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
     def sat(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the absolute differences of packed bytes, four per 32-bit register.
+        """Take the absolute differences of packed bytes, four per register; .add adds them to a third.
         - `vabsdiff4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
 class Vadd:
@@ -16428,24 +16428,24 @@ class Vadd2_dtype:
     u32: Vadd2_dtype_atype
 class Vadd2_dtype_atype:
     s32: Vadd2_dtype_atype_btype
-    """Add packed 16-bit integers, two per 32-bit register.
+    """Add packed 16-bit integers, two per register; .add adds them to a third.
     - `vadd2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     u32: Vadd2_dtype_atype_btype
-    """Add packed 16-bit integers, two per 32-bit register.
+    """Add packed 16-bit integers, two per register; .add adds them to a third.
     - `vadd2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vadd2_dtype_atype_btype:
     def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Add packed 16-bit integers, two per 32-bit register.
+        """Add packed 16-bit integers, two per register; .add adds them to a third.
         - `vadd2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
     def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Add packed 16-bit integers, two per 32-bit register.
+        """Add packed 16-bit integers, two per register; .add adds them to a third.
         - `vadd2.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
     def sat(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Add packed 16-bit integers, two per 32-bit register.
+        """Add packed 16-bit integers, two per register; .add adds them to a third.
         - `vadd2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
 class Vadd4:
@@ -16456,24 +16456,24 @@ class Vadd4_dtype:
     u32: Vadd4_dtype_atype
 class Vadd4_dtype_atype:
     s32: Vadd4_dtype_atype_btype
-    """Add packed bytes, four per 32-bit register.
+    """Add packed bytes, four per register; .add adds them to a third.
     - `vadd4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     u32: Vadd4_dtype_atype_btype
-    """Add packed bytes, four per 32-bit register.
+    """Add packed bytes, four per register; .add adds them to a third.
     - `vadd4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vadd4_dtype_atype_btype:
     def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Add packed bytes, four per 32-bit register.
+        """Add packed bytes, four per register; .add adds them to a third.
         - `vadd4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
     def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Add packed bytes, four per 32-bit register.
+        """Add packed bytes, four per register; .add adds them to a third.
         - `vadd4.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
     def sat(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Add packed bytes, four per 32-bit register.
+        """Add packed bytes, four per register; .add adds them to a third.
         - `vadd4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
 class Vavrg2:
@@ -16484,24 +16484,24 @@ class Vavrg2_dtype:
     u32: Vavrg2_dtype_atype
 class Vavrg2_dtype_atype:
     s32: Vavrg2_dtype_atype_btype
-    """Average packed 16-bit integers, two per 32-bit register.
+    """Average packed 16-bit integers, two per register; .add adds them to a third.
     - `vavrg2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     u32: Vavrg2_dtype_atype_btype
-    """Average packed 16-bit integers, two per 32-bit register.
+    """Average packed 16-bit integers, two per register; .add adds them to a third.
     - `vavrg2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vavrg2_dtype_atype_btype:
     def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Average packed 16-bit integers, two per 32-bit register.
+        """Average packed 16-bit integers, two per register; .add adds them to a third.
         - `vavrg2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
     def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Average packed 16-bit integers, two per 32-bit register.
+        """Average packed 16-bit integers, two per register; .add adds them to a third.
         - `vavrg2.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
     def sat(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Average packed 16-bit integers, two per 32-bit register.
+        """Average packed 16-bit integers, two per register; .add adds them to a third.
         - `vavrg2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
 class Vavrg4:
@@ -16512,24 +16512,24 @@ class Vavrg4_dtype:
     u32: Vavrg4_dtype_atype
 class Vavrg4_dtype_atype:
     s32: Vavrg4_dtype_atype_btype
-    """Average packed bytes, four per 32-bit register.
+    """Average packed bytes, four per register; .add adds them to a third.
     - `vavrg4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     u32: Vavrg4_dtype_atype_btype
-    """Average packed bytes, four per 32-bit register.
+    """Average packed bytes, four per register; .add adds them to a third.
     - `vavrg4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vavrg4_dtype_atype_btype:
     def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Average packed bytes, four per 32-bit register.
+        """Average packed bytes, four per register; .add adds them to a third.
         - `vavrg4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
     def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Average packed bytes, four per 32-bit register.
+        """Average packed bytes, four per register; .add adds them to a third.
         - `vavrg4.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
     def sat(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Average packed bytes, four per 32-bit register.
+        """Average packed bytes, four per register; .add adds them to a third.
         - `vavrg4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
 class Vmad:
@@ -16658,24 +16658,24 @@ class Vmax2_dtype:
     u32: Vmax2_dtype_atype
 class Vmax2_dtype_atype:
     s32: Vmax2_dtype_atype_btype
-    """Take the element-wise maximum of packed 16-bit integers, two per 32-bit register.
+    """Take the element-wise maximum of packed 16-bit integers, two per register; .add adds them to a third.
     - `vmax2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     u32: Vmax2_dtype_atype_btype
-    """Take the element-wise maximum of packed 16-bit integers, two per 32-bit register.
+    """Take the element-wise maximum of packed 16-bit integers, two per register; .add adds them to a third.
     - `vmax2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vmax2_dtype_atype_btype:
     def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the element-wise maximum of packed 16-bit integers, two per 32-bit register.
+        """Take the element-wise maximum of packed 16-bit integers, two per register; .add adds them to a third.
         - `vmax2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
     def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the element-wise maximum of packed 16-bit integers, two per 32-bit register.
+        """Take the element-wise maximum of packed 16-bit integers, two per register; .add adds them to a third.
         - `vmax2.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
     def sat(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the element-wise maximum of packed 16-bit integers, two per 32-bit register.
+        """Take the element-wise maximum of packed 16-bit integers, two per register; .add adds them to a third.
         - `vmax2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
 class Vmax4:
@@ -16686,24 +16686,24 @@ class Vmax4_dtype:
     u32: Vmax4_dtype_atype
 class Vmax4_dtype_atype:
     s32: Vmax4_dtype_atype_btype
-    """Take the element-wise maximum of packed bytes, four per 32-bit register.
+    """Take the element-wise maximum of packed bytes, four per register; .add adds them to a third.
     - `vmax4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     u32: Vmax4_dtype_atype_btype
-    """Take the element-wise maximum of packed bytes, four per 32-bit register.
+    """Take the element-wise maximum of packed bytes, four per register; .add adds them to a third.
     - `vmax4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vmax4_dtype_atype_btype:
     def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the element-wise maximum of packed bytes, four per 32-bit register.
+        """Take the element-wise maximum of packed bytes, four per register; .add adds them to a third.
         - `vmax4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
     def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the element-wise maximum of packed bytes, four per 32-bit register.
+        """Take the element-wise maximum of packed bytes, four per register; .add adds them to a third.
         - `vmax4.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
     def sat(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the element-wise maximum of packed bytes, four per 32-bit register.
+        """Take the element-wise maximum of packed bytes, four per register; .add adds them to a third.
         - `vmax4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
 class Vmin:
@@ -16757,24 +16757,24 @@ class Vmin2_dtype:
     u32: Vmin2_dtype_atype
 class Vmin2_dtype_atype:
     s32: Vmin2_dtype_atype_btype
-    """Take the element-wise minimum of packed 16-bit integers, two per 32-bit register.
+    """Take the element-wise minimum of packed 16-bit integers, two per register; .add adds them to a third.
     - `vmin2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     u32: Vmin2_dtype_atype_btype
-    """Take the element-wise minimum of packed 16-bit integers, two per 32-bit register.
+    """Take the element-wise minimum of packed 16-bit integers, two per register; .add adds them to a third.
     - `vmin2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vmin2_dtype_atype_btype:
     def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the element-wise minimum of packed 16-bit integers, two per 32-bit register.
+        """Take the element-wise minimum of packed 16-bit integers, two per register; .add adds them to a third.
         - `vmin2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
     def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the element-wise minimum of packed 16-bit integers, two per 32-bit register.
+        """Take the element-wise minimum of packed 16-bit integers, two per register; .add adds them to a third.
         - `vmin2.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
     def sat(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the element-wise minimum of packed 16-bit integers, two per 32-bit register.
+        """Take the element-wise minimum of packed 16-bit integers, two per register; .add adds them to a third.
         - `vmin2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
 class Vmin4:
@@ -16785,24 +16785,24 @@ class Vmin4_dtype:
     u32: Vmin4_dtype_atype
 class Vmin4_dtype_atype:
     s32: Vmin4_dtype_atype_btype
-    """Take the element-wise minimum of packed bytes, four per 32-bit register.
+    """Take the element-wise minimum of packed bytes, four per register; .add adds them to a third.
     - `vmin4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     u32: Vmin4_dtype_atype_btype
-    """Take the element-wise minimum of packed bytes, four per 32-bit register.
+    """Take the element-wise minimum of packed bytes, four per register; .add adds them to a third.
     - `vmin4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vmin4_dtype_atype_btype:
     def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the element-wise minimum of packed bytes, four per 32-bit register.
+        """Take the element-wise minimum of packed bytes, four per register; .add adds them to a third.
         - `vmin4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
     def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the element-wise minimum of packed bytes, four per 32-bit register.
+        """Take the element-wise minimum of packed bytes, four per register; .add adds them to a third.
         - `vmin4.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
     def sat(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the element-wise minimum of packed bytes, four per 32-bit register.
+        """Take the element-wise minimum of packed bytes, four per register; .add adds them to a third.
         - `vmin4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
 class Vote:
@@ -16909,36 +16909,36 @@ class Vset2_atype:
     u32: Vset2_atype_btype
 class Vset2_atype_btype:
     eq: Vset2_atype_btype_compare
-    """Compare packed 16-bit integers, two per 32-bit register.
+    """Compare packed 16-bit integers, two per register; .add adds them to a third.
     - `vset2.atype.btype.compare{.add} d, a, b, c` (PTX 3.0, any target)
     """
     ge: Vset2_atype_btype_compare
-    """Compare packed 16-bit integers, two per 32-bit register.
+    """Compare packed 16-bit integers, two per register; .add adds them to a third.
     - `vset2.atype.btype.compare{.add} d, a, b, c` (PTX 3.0, any target)
     """
     gt: Vset2_atype_btype_compare
-    """Compare packed 16-bit integers, two per 32-bit register.
+    """Compare packed 16-bit integers, two per register; .add adds them to a third.
     - `vset2.atype.btype.compare{.add} d, a, b, c` (PTX 3.0, any target)
     """
     le: Vset2_atype_btype_compare
-    """Compare packed 16-bit integers, two per 32-bit register.
+    """Compare packed 16-bit integers, two per register; .add adds them to a third.
     - `vset2.atype.btype.compare{.add} d, a, b, c` (PTX 3.0, any target)
     """
     lt: Vset2_atype_btype_compare
-    """Compare packed 16-bit integers, two per 32-bit register.
+    """Compare packed 16-bit integers, two per register; .add adds them to a third.
     - `vset2.atype.btype.compare{.add} d, a, b, c` (PTX 3.0, any target)
     """
     ne: Vset2_atype_btype_compare
-    """Compare packed 16-bit integers, two per 32-bit register.
+    """Compare packed 16-bit integers, two per register; .add adds them to a third.
     - `vset2.atype.btype.compare{.add} d, a, b, c` (PTX 3.0, any target)
     """
 class Vset2_atype_btype_compare:
     def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare packed 16-bit integers, two per 32-bit register.
+        """Compare packed 16-bit integers, two per register; .add adds them to a third.
         - `vset2.atype.btype.compare{.add} d, a, b, c` (PTX 3.0, any target)
         """
     def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare packed 16-bit integers, two per 32-bit register.
+        """Compare packed 16-bit integers, two per register; .add adds them to a third.
         - `vset2.atype.btype.compare{.add} d, a, b, c` (PTX 3.0, any target)
         """
 class Vset4:
@@ -16949,36 +16949,36 @@ class Vset4_atype:
     u32: Vset4_atype_btype
 class Vset4_atype_btype:
     eq: Vset4_atype_btype_compare
-    """Compare packed bytes, four per 32-bit register.
+    """Compare packed bytes, four per register; .add adds them to a third.
     - `vset4.atype.btype.compare{.add} d, a, b, c` (PTX 3.0, any target)
     """
     ge: Vset4_atype_btype_compare
-    """Compare packed bytes, four per 32-bit register.
+    """Compare packed bytes, four per register; .add adds them to a third.
     - `vset4.atype.btype.compare{.add} d, a, b, c` (PTX 3.0, any target)
     """
     gt: Vset4_atype_btype_compare
-    """Compare packed bytes, four per 32-bit register.
+    """Compare packed bytes, four per register; .add adds them to a third.
     - `vset4.atype.btype.compare{.add} d, a, b, c` (PTX 3.0, any target)
     """
     le: Vset4_atype_btype_compare
-    """Compare packed bytes, four per 32-bit register.
+    """Compare packed bytes, four per register; .add adds them to a third.
     - `vset4.atype.btype.compare{.add} d, a, b, c` (PTX 3.0, any target)
     """
     lt: Vset4_atype_btype_compare
-    """Compare packed bytes, four per 32-bit register.
+    """Compare packed bytes, four per register; .add adds them to a third.
     - `vset4.atype.btype.compare{.add} d, a, b, c` (PTX 3.0, any target)
     """
     ne: Vset4_atype_btype_compare
-    """Compare packed bytes, four per 32-bit register.
+    """Compare packed bytes, four per register; .add adds them to a third.
     - `vset4.atype.btype.compare{.add} d, a, b, c` (PTX 3.0, any target)
     """
 class Vset4_atype_btype_compare:
     def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare packed bytes, four per 32-bit register.
+        """Compare packed bytes, four per register; .add adds them to a third.
         - `vset4.atype.btype.compare{.add} d, a, b, c` (PTX 3.0, any target)
         """
     def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Compare packed bytes, four per 32-bit register.
+        """Compare packed bytes, four per register; .add adds them to a third.
         - `vset4.atype.btype.compare{.add} d, a, b, c` (PTX 3.0, any target)
         """
 class Vshl:
@@ -17118,24 +17118,24 @@ class Vsub2_dtype:
     u32: Vsub2_dtype_atype
 class Vsub2_dtype_atype:
     s32: Vsub2_dtype_atype_btype
-    """Subtract packed 16-bit integers, two per 32-bit register.
+    """Subtract packed 16-bit integers, two per register; .add adds them to a third.
     - `vsub2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     u32: Vsub2_dtype_atype_btype
-    """Subtract packed 16-bit integers, two per 32-bit register.
+    """Subtract packed 16-bit integers, two per register; .add adds them to a third.
     - `vsub2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vsub2_dtype_atype_btype:
     def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract packed 16-bit integers, two per 32-bit register.
+        """Subtract packed 16-bit integers, two per register; .add adds them to a third.
         - `vsub2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
     def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract packed 16-bit integers, two per 32-bit register.
+        """Subtract packed 16-bit integers, two per register; .add adds them to a third.
         - `vsub2.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
     def sat(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract packed 16-bit integers, two per 32-bit register.
+        """Subtract packed 16-bit integers, two per register; .add adds them to a third.
         - `vsub2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
 class Vsub4:
@@ -17146,24 +17146,24 @@ class Vsub4_dtype:
     u32: Vsub4_dtype_atype
 class Vsub4_dtype_atype:
     s32: Vsub4_dtype_atype_btype
-    """Subtract packed bytes, four per 32-bit register.
+    """Subtract packed bytes, four per register; .add adds them to a third.
     - `vsub4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     u32: Vsub4_dtype_atype_btype
-    """Subtract packed bytes, four per 32-bit register.
+    """Subtract packed bytes, four per register; .add adds them to a third.
     - `vsub4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vsub4_dtype_atype_btype:
     def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract packed bytes, four per 32-bit register.
+        """Subtract packed bytes, four per register; .add adds them to a third.
         - `vsub4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
     def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract packed bytes, four per 32-bit register.
+        """Subtract packed bytes, four per register; .add adds them to a third.
         - `vsub4.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
     def sat(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Subtract packed bytes, four per 32-bit register.
+        """Subtract packed bytes, four per register; .add adds them to a third.
         - `vsub4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
 class Wmma:

@@ -1,7 +1,7 @@
 """Functions of instruction table rows: `ptx.add(f32, d, a, b, rounding="rz")` emits `add.rz.f32 d, a, b;`.
 
-A wrapper has its own name and docstring. Its types, keywords, valid combinations and the order of modifiers come from
-the rows of the instruction table. The table is read on first use.
+A wrapper has a name. Its docstring, types, keywords, valid combinations and the order of modifiers come from the rows
+of the instruction table. The table is read on first use.
 """
 
 from __future__ import annotations
@@ -92,11 +92,16 @@ class Wrapper(InstructionForms):
         """Replace the subclass's docstring by a descriptor that returns a separate docstring for each instance."""
         cls.__doc__ = cast("str", _Documentation(cls.__doc__ or ""))
 
-    def __init__(self, name: str, summary: str) -> None:
-        """Create the function `ptx.<name>`; `summary` is the first line of its docstring."""
+    def __init__(self, name: str) -> None:
+        """Create the function `ptx.<name>`."""
         super().__init__(f"ptx.{name}", to_ptx(name))
         self.__name__ = name
-        self.summary = summary
+
+    @property
+    def summary(self) -> str:
+        """The instruction's summary in the table, the first line of the docstring."""
+        rows = [form.row for form in self.forms if form.row.summary]
+        return min(rows, key=lambda row: row.instruction != self.head).summary if rows else ""
 
     def _emit(
         self, dtype: Types, operands: Sequence[object], modifiers: Mapping[str, object], pred: Reg | None

@@ -34,91 +34,40 @@ __all__ = [
     "subc",
 ]
 
-add = Binary(
-    "add",
-    "Add: `d = a + b`.",
-)
+add = Binary("add")
 
-sub = Binary(
-    "sub",
-    "Subtract: `d = a - b`.",
-)
+sub = Binary("sub")
 
-mul = Binary(
-    "mul",
-    "Multiply: `d = a * b`; for integers the low half unless `mode` is `hi` or `wide` (`d` is twice as wide).",
-)
+mul = Binary("mul")
 
-fma = Ternary(
-    "fma",
-    "Multiply and add with one rounding: `d = a * b + c`.",
-)
+fma = Ternary("fma")
 
-div = Binary(
-    "div",
-    "Divide: `d = a / b`; integers truncate toward zero, floats round to nearest unless `approx` or `full` is given.",
-)
+div = Binary("div")
 
-rem = Binary(
-    "rem",
-    "Remainder of integer division, with the sign of `a`.",
-)
+rem = Binary("rem")
 
-abs_ = Unary(
-    "abs",
-    "Absolute value.",
-)
+abs_ = Unary("abs")
 
-neg = Unary(
-    "neg",
-    "Negate.",
-)
+neg = Unary("neg")
 
-min_ = BinaryOrTernary(
-    "min",
-    "Minimum of two or three values; NaN operands are ignored for floats unless `nan=True`.",
-)
+min_ = BinaryOrTernary("min")
 
-max_ = BinaryOrTernary(
-    "max",
-    "Maximum of two or three values; NaN operands are ignored for floats unless `nan=True`.",
-)
+max_ = BinaryOrTernary("max")
 
-sad = Ternary(
-    "sad",
-    "Sum of absolute differences: `d = c + |a - b|`.",
-)
+sad = Ternary("sad")
 
-mul24 = Binary(
-    "mul24",
-    "Multiply the low 24 bits of two values.",
-)
+mul24 = Binary("mul24")
 
-mad24 = Ternary(
-    "mad24",
-    "Multiply the low 24 bits of two values and add a third.",
-)
+mad24 = Ternary("mad24")
 
-addc = Binary(
-    "addc",
-    "Add with the carry flag (CC.CF); `cc=True` also writes the flag.",
-)
+addc = Binary("addc")
 
-subc = Binary(
-    "subc",
-    "Subtract with the borrow flag (CC.CF); `cc=True` also writes the flag.",
-)
+subc = Binary("subc")
 
-madc = Ternary(
-    "madc",
-    "Multiply and add with the carry flag (CC.CF); `cc=True` also writes the flag.",
-)
+madc = Ternary("madc")
 
 
-clmad = Ternary(
-    "clmad",
-    "Carry-less multiply and add (of polynomials over GF(2)): the low half of the product unless `mode` is `hi`.",
-)
+clmad = Ternary("clmad")
 
 
 class MultiplyAdd(Wrapper):
@@ -183,7 +132,7 @@ class MultiplyAdd(Wrapper):
         return result
 
 
-mad = MultiplyAdd("mad", "Multiply and add: `d = a * b + c`; integers: the low half unless `mode` is `hi` or `wide`.")
+mad = MultiplyAdd("mad")
 
 
 _DP4A = InstructionForms("ptx.dp4a", "dp4a")

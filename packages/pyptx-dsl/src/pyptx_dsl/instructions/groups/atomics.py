@@ -36,9 +36,14 @@ class _Atomic(Wrapper):
 
     def __init__(self, path: str, operation: str) -> None:
         """Create the function `ptx.<path>.<operation>`."""
-        super().__init__(f"{path}.{operation}", f"Forms of `{path}` with `{to_ptx(operation)}`.")
+        super().__init__(f"{path}.{operation}")
         self.head = path
         self.operation = to_ptx(operation)
+
+    @property
+    def summary(self) -> str:
+        """The first line of the docstring."""
+        return f"Forms of `{self.head}` with `{self.operation}`."
 
     @property
     def forms(self) -> tuple[RowForm, ...]:

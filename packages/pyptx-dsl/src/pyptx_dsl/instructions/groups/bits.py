@@ -35,74 +35,23 @@ __all__ = [
     "xor_",
 ]
 
-and_ = Binary(
-    "and_",
-    "Bitwise and, or logical and of predicates.",
-)
-or_ = Binary(
-    "or_",
-    "Bitwise or, or logical or of predicates.",
-)
-xor_ = Binary(
-    "xor_",
-    "Bitwise exclusive or, or logical exclusive or of predicates.",
-)
-not_ = Unary(
-    "not_",
-    "Invert all bits, or a predicate.",
-)
-cnot = Unary(
-    "cnot",
-    "1 if the source is 0, else 0.",
-)
-shl = Binary(
-    "shl",
-    "Shift left by a 32-bit amount; 32 or more (for 32 bits) gives 0.",
-)
-shr = Binary(
-    "shr",
-    "Shift right by a 32-bit amount: signed types copy the sign bit.",
-)
-brev = Unary(
-    "brev",
-    "Reverse the order of bits.",
-)
-popc = Unary(
-    "popc",
-    "Count the bits that are 1, into u32.",
-)
-clz = Unary(
-    "clz",
-    "Count the leading bits that are 0, into u32.",
-)
-bfind = Unary(
-    "bfind",
-    "Find the highest 1, or bit unlike the sign, into u32 (-1 if none); `shiftamt`: the left shift to the top bit.",
-)
-bfe = Ternary(
-    "bfe",
-    "Extract `c` bits from position `b` of `a`, extended by the field's sign for signed types.",
-)
-bfi = Quaternary(
-    "bfi",
-    "Insert the low `d` bits of `a` into `b` at position `c`.",
-)
-bmsk = Binary(
-    "bmsk",
-    "Create a mask of `b` bits from position `a`.",
-)
-szext = Binary(
-    "szext",
-    "Extend the low `b` bits of `a` by their sign, or by zeros for u32.",
-)
-fns = Ternary(
-    "fns",
-    "Find the position of the `offset`-th 1 of `mask`, counted from bit `base`.",
-)
-prmt = Ternary(
-    "prmt",
-    "Select four of the eight bytes of `a` and `b` by the selectors in `c`; `mode` changes the meaning of `c`.",
-)
+and_ = Binary("and_")
+or_ = Binary("or_")
+xor_ = Binary("xor_")
+not_ = Unary("not_")
+cnot = Unary("cnot")
+shl = Binary("shl")
+shr = Binary("shr")
+brev = Unary("brev")
+popc = Unary("popc")
+clz = Unary("clz")
+bfind = Unary("bfind")
+bfe = Ternary("bfe")
+bfi = Quaternary("bfi")
+bmsk = Binary("bmsk")
+szext = Binary("szext")
+fns = Ternary("fns")
+prmt = Ternary("prmt")
 
 
 class Lop3(Wrapper):
@@ -131,7 +80,7 @@ class Lop3(Wrapper):
         return dst
 
 
-lop3 = Lop3("lop3", "Compute any function of three bits, given by its truth table.")
+lop3 = Lop3("lop3")
 
 
 _SHF = InstructionForms("ptx.shf", "shf")

@@ -15,50 +15,23 @@ if TYPE_CHECKING:
 
 __all__ = ["copysign", "cos", "ex2", "lg2", "rcp", "rsqrt", "sin", "sqrt", "tanh", "testp"]
 
-rcp = Unary(
-    "rcp",
-    "Reciprocal: `d = 1 / a`, rounded to nearest unless `approx=True` (1 ulp).",
-)
+rcp = Unary("rcp")
 
-sqrt = Unary(
-    "sqrt",
-    "Square root, rounded to nearest unless `approx=True`.",
-)
+sqrt = Unary("sqrt")
 
-rsqrt = Unary(
-    "rsqrt",
-    "Approximate reciprocal of the square root (relative error 2^-22.9).",
-)
+rsqrt = Unary("rsqrt")
 
-sin = Unary(
-    "sin",
-    "Approximate sine of radians (absolute error 2^-20.5 within a period).",
-)
+sin = Unary("sin")
 
-cos = Unary(
-    "cos",
-    "Approximate cosine of radians (absolute error 2^-20.5 within a period).",
-)
+cos = Unary("cos")
 
-lg2 = Unary(
-    "lg2",
-    "Approximate logarithm to the base 2 (absolute error 2^-22 near 1).",
-)
+lg2 = Unary("lg2")
 
-ex2 = Unary(
-    "ex2",
-    "Approximate power of 2 (f32: 2 ulp).",
-)
+ex2 = Unary("ex2")
 
-tanh = Unary(
-    "tanh",
-    "Approximate hyperbolic tangent (f32: relative error 2^-11).",
-)
+tanh = Unary("tanh")
 
-copysign = Binary(
-    "copysign",
-    "Magnitude of `b` with the sign of `a`.",
-)
+copysign = Binary("copysign")
 
 _TEST = InstructionForms("ptx.testp", "testp")
 

@@ -49,20 +49,13 @@ class Texture(Wrapper):
         return operands[0] if operands else None
 
 
-tex = Texture("tex", "Look up a texture; `level` and `grad` select the mipmap level, `base` uses the base level.")
-tld4 = Texture("tld4", "Gather the component `comp` of the four texels that a bilinear lookup reads.")
-txq = Texture("txq", "Query an attribute of a texture or a sampler; `query` names the attribute.")
-suld = Texture(
-    "suld",
-    "Load from a surface; `clamp` selects the result for coordinates outside the surface (default: nearest element).",
-)
-sust = Texture(
-    "sust", "Store to a surface: `b` stores bytes, `p` converts to the surface's format; `clamp` is as for `suld`."
-)
-sured = Texture(
-    "sured", "Reduce into a surface element: with `b`, x counts bytes, with `p` elements; `clamp` is as for `suld`."
-)
-suq = Texture("suq", "Query an attribute of a surface; `query` names the attribute.")
+tex = Texture("tex")
+tld4 = Texture("tld4")
+txq = Texture("txq")
+suld = Texture("suld")
+sust = Texture("sust")
+sured = Texture("sured")
+suq = Texture("suq")
 
 _IS_TYPE = InstructionForms("ptx.istypep", "istypep")
 

@@ -222,13 +222,13 @@ REDUCTIONS = (
 
 SUMMARIES = {
     "Textures and surfaces": {
-        "tex": "Sample a texture.",
+        "tex": "Sample a texture, at the base level, at a given mipmap level or with given gradients.",
         "tld4": "Fetch one component of the four texels that bilinear filtering would read.",
         "txq": "Query a property of a texture or a sampler.",
         "istypep": "Test whether an opaque handle refers to a texture, a sampler or a surface.",
-        "suld": "Load from a surface.",
-        "sust": "Store to a surface.",
-        "sured": "Combine a value with a surface element atomically.",
+        "suld": "Load from a surface; a modifier selects the result for coordinates outside the surface.",
+        "sust": "Store to a surface: bytes (.b), or elements converted to the surface's format (.p).",
+        "sured": "Combine a value with a surface element atomically; x counts bytes (.b) or elements (.p).",
         "suq": "Query a property of a surface.",
     },
 }
