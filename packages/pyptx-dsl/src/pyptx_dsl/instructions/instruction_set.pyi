@@ -532,12 +532,12 @@ class Instructions:
     - `vabsdiff.dtype.atype.btype{.sat}.second d, a, b, c` (PTX 2.0, any target)
     """
     vabsdiff2: Vabsdiff2
-    """Take the absolute differences of packed 16-bit integers, two per register; .add adds them to a third.
+    """Take absolute differences of packed 16-bit integers, two per register; .add adds them to a third.
     - `vabsdiff2.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
     - `vabsdiff2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     vabsdiff4: Vabsdiff4
-    """Take the absolute differences of packed bytes, four per register; .add adds them to a third.
+    """Take absolute differences of packed bytes, four per register; .add adds them to a third.
     - `vabsdiff4.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
     - `vabsdiff4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
@@ -581,12 +581,12 @@ class Instructions:
     - `vmax.dtype.atype.btype{.sat}.second d, a, b, c` (PTX 2.0, any target)
     """
     vmax2: Vmax2
-    """Take the element-wise maximum of packed 16-bit integers, two per register; .add adds them to a third.
+    """Take the maxima of packed 16-bit integers, two per register; .add adds them to a third.
     - `vmax2.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
     - `vmax2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     vmax4: Vmax4
-    """Take the element-wise maximum of packed bytes, four per register; .add adds them to a third.
+    """Take the maxima of packed bytes, four per register; .add adds them to a third.
     - `vmax4.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
     - `vmax4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
@@ -597,12 +597,12 @@ class Instructions:
     - `vmin.dtype.atype.btype{.sat}.second d, a, b, c` (PTX 2.0, any target)
     """
     vmin2: Vmin2
-    """Take the element-wise minimum of packed 16-bit integers, two per register; .add adds them to a third.
+    """Take the minima of packed 16-bit integers, two per register; .add adds them to a third.
     - `vmin2.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
     - `vmin2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     vmin4: Vmin4
-    """Take the element-wise minimum of packed bytes, four per register; .add adds them to a third.
+    """Take the minima of packed bytes, four per register; .add adds them to a third.
     - `vmin4.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
     - `vmin4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
@@ -16329,24 +16329,24 @@ class Vabsdiff2_dtype:
     u32: Vabsdiff2_dtype_atype
 class Vabsdiff2_dtype_atype:
     s32: Vabsdiff2_dtype_atype_btype
-    """Take the absolute differences of packed 16-bit integers, two per register; .add adds them to a third.
+    """Take absolute differences of packed 16-bit integers, two per register; .add adds them to a third.
     - `vabsdiff2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     u32: Vabsdiff2_dtype_atype_btype
-    """Take the absolute differences of packed 16-bit integers, two per register; .add adds them to a third.
+    """Take absolute differences of packed 16-bit integers, two per register; .add adds them to a third.
     - `vabsdiff2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vabsdiff2_dtype_atype_btype:
     def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the absolute differences of packed 16-bit integers, two per register; .add adds them to a third.
+        """Take absolute differences of packed 16-bit integers, two per register; .add adds them to a third.
         - `vabsdiff2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
     def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the absolute differences of packed 16-bit integers, two per register; .add adds them to a third.
+        """Take absolute differences of packed 16-bit integers, two per register; .add adds them to a third.
         - `vabsdiff2.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
     def sat(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the absolute differences of packed 16-bit integers, two per register; .add adds them to a third.
+        """Take absolute differences of packed 16-bit integers, two per register; .add adds them to a third.
         - `vabsdiff2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
 class Vabsdiff4:
@@ -16357,24 +16357,24 @@ class Vabsdiff4_dtype:
     u32: Vabsdiff4_dtype_atype
 class Vabsdiff4_dtype_atype:
     s32: Vabsdiff4_dtype_atype_btype
-    """Take the absolute differences of packed bytes, four per register; .add adds them to a third.
+    """Take absolute differences of packed bytes, four per register; .add adds them to a third.
     - `vabsdiff4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     u32: Vabsdiff4_dtype_atype_btype
-    """Take the absolute differences of packed bytes, four per register; .add adds them to a third.
+    """Take absolute differences of packed bytes, four per register; .add adds them to a third.
     - `vabsdiff4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vabsdiff4_dtype_atype_btype:
     def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the absolute differences of packed bytes, four per register; .add adds them to a third.
+        """Take absolute differences of packed bytes, four per register; .add adds them to a third.
         - `vabsdiff4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
     def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the absolute differences of packed bytes, four per register; .add adds them to a third.
+        """Take absolute differences of packed bytes, four per register; .add adds them to a third.
         - `vabsdiff4.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
     def sat(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the absolute differences of packed bytes, four per register; .add adds them to a third.
+        """Take absolute differences of packed bytes, four per register; .add adds them to a third.
         - `vabsdiff4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
 class Vadd:
@@ -16658,24 +16658,24 @@ class Vmax2_dtype:
     u32: Vmax2_dtype_atype
 class Vmax2_dtype_atype:
     s32: Vmax2_dtype_atype_btype
-    """Take the element-wise maximum of packed 16-bit integers, two per register; .add adds them to a third.
+    """Take the maxima of packed 16-bit integers, two per register; .add adds them to a third.
     - `vmax2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     u32: Vmax2_dtype_atype_btype
-    """Take the element-wise maximum of packed 16-bit integers, two per register; .add adds them to a third.
+    """Take the maxima of packed 16-bit integers, two per register; .add adds them to a third.
     - `vmax2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vmax2_dtype_atype_btype:
     def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the element-wise maximum of packed 16-bit integers, two per register; .add adds them to a third.
+        """Take the maxima of packed 16-bit integers, two per register; .add adds them to a third.
         - `vmax2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
     def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the element-wise maximum of packed 16-bit integers, two per register; .add adds them to a third.
+        """Take the maxima of packed 16-bit integers, two per register; .add adds them to a third.
         - `vmax2.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
     def sat(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the element-wise maximum of packed 16-bit integers, two per register; .add adds them to a third.
+        """Take the maxima of packed 16-bit integers, two per register; .add adds them to a third.
         - `vmax2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
 class Vmax4:
@@ -16686,24 +16686,24 @@ class Vmax4_dtype:
     u32: Vmax4_dtype_atype
 class Vmax4_dtype_atype:
     s32: Vmax4_dtype_atype_btype
-    """Take the element-wise maximum of packed bytes, four per register; .add adds them to a third.
+    """Take the maxima of packed bytes, four per register; .add adds them to a third.
     - `vmax4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     u32: Vmax4_dtype_atype_btype
-    """Take the element-wise maximum of packed bytes, four per register; .add adds them to a third.
+    """Take the maxima of packed bytes, four per register; .add adds them to a third.
     - `vmax4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vmax4_dtype_atype_btype:
     def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the element-wise maximum of packed bytes, four per register; .add adds them to a third.
+        """Take the maxima of packed bytes, four per register; .add adds them to a third.
         - `vmax4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
     def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the element-wise maximum of packed bytes, four per register; .add adds them to a third.
+        """Take the maxima of packed bytes, four per register; .add adds them to a third.
         - `vmax4.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
     def sat(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the element-wise maximum of packed bytes, four per register; .add adds them to a third.
+        """Take the maxima of packed bytes, four per register; .add adds them to a third.
         - `vmax4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
 class Vmin:
@@ -16757,24 +16757,24 @@ class Vmin2_dtype:
     u32: Vmin2_dtype_atype
 class Vmin2_dtype_atype:
     s32: Vmin2_dtype_atype_btype
-    """Take the element-wise minimum of packed 16-bit integers, two per register; .add adds them to a third.
+    """Take the minima of packed 16-bit integers, two per register; .add adds them to a third.
     - `vmin2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     u32: Vmin2_dtype_atype_btype
-    """Take the element-wise minimum of packed 16-bit integers, two per register; .add adds them to a third.
+    """Take the minima of packed 16-bit integers, two per register; .add adds them to a third.
     - `vmin2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vmin2_dtype_atype_btype:
     def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the element-wise minimum of packed 16-bit integers, two per register; .add adds them to a third.
+        """Take the minima of packed 16-bit integers, two per register; .add adds them to a third.
         - `vmin2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
     def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the element-wise minimum of packed 16-bit integers, two per register; .add adds them to a third.
+        """Take the minima of packed 16-bit integers, two per register; .add adds them to a third.
         - `vmin2.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
     def sat(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the element-wise minimum of packed 16-bit integers, two per register; .add adds them to a third.
+        """Take the minima of packed 16-bit integers, two per register; .add adds them to a third.
         - `vmin2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
 class Vmin4:
@@ -16785,24 +16785,24 @@ class Vmin4_dtype:
     u32: Vmin4_dtype_atype
 class Vmin4_dtype_atype:
     s32: Vmin4_dtype_atype_btype
-    """Take the element-wise minimum of packed bytes, four per register; .add adds them to a third.
+    """Take the minima of packed bytes, four per register; .add adds them to a third.
     - `vmin4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     u32: Vmin4_dtype_atype_btype
-    """Take the element-wise minimum of packed bytes, four per register; .add adds them to a third.
+    """Take the minima of packed bytes, four per register; .add adds them to a third.
     - `vmin4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vmin4_dtype_atype_btype:
     def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the element-wise minimum of packed bytes, four per register; .add adds them to a third.
+        """Take the minima of packed bytes, four per register; .add adds them to a third.
         - `vmin4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
     def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the element-wise minimum of packed bytes, four per register; .add adds them to a third.
+        """Take the minima of packed bytes, four per register; .add adds them to a third.
         - `vmin4.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
     def sat(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take the element-wise minimum of packed bytes, four per register; .add adds them to a third.
+        """Take the minima of packed bytes, four per register; .add adds them to a third.
         - `vmin4.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
 class Vote:
