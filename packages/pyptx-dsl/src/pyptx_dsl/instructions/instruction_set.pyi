@@ -532,7 +532,7 @@ class Instructions:
     - `vabsdiff.dtype.atype.btype{.sat}.second d, a, b, c` (PTX 2.0, any target)
     """
     vabsdiff2: Vabsdiff2
-    """Take absolute differences of packed 16-bit integers, two per register; .add adds them to a third.
+    """Take absolute differences of packed 16-bit integers, two per register; .add adds a third.
     - `vabsdiff2.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
     - `vabsdiff2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
@@ -16329,24 +16329,24 @@ class Vabsdiff2_dtype:
     u32: Vabsdiff2_dtype_atype
 class Vabsdiff2_dtype_atype:
     s32: Vabsdiff2_dtype_atype_btype
-    """Take absolute differences of packed 16-bit integers, two per register; .add adds them to a third.
+    """Take absolute differences of packed 16-bit integers, two per register; .add adds a third.
     - `vabsdiff2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
     u32: Vabsdiff2_dtype_atype_btype
-    """Take absolute differences of packed 16-bit integers, two per register; .add adds them to a third.
+    """Take absolute differences of packed 16-bit integers, two per register; .add adds a third.
     - `vabsdiff2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
     """
 class Vabsdiff2_dtype_atype_btype:
     def __call__(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take absolute differences of packed 16-bit integers, two per register; .add adds them to a third.
+        """Take absolute differences of packed 16-bit integers, two per register; .add adds a third.
         - `vabsdiff2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
     def add(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take absolute differences of packed 16-bit integers, two per register; .add adds them to a third.
+        """Take absolute differences of packed 16-bit integers, two per register; .add adds a third.
         - `vabsdiff2.dtype.atype.btype.add d, a, b, c` (PTX 3.0, any target)
         """
     def sat(self, d: Result, a: Value, b: Value, c: Value, /, *, pred: Guard = None) -> Reg:
-        """Take absolute differences of packed 16-bit integers, two per register; .add adds them to a third.
+        """Take absolute differences of packed 16-bit integers, two per register; .add adds a third.
         - `vabsdiff2.dtype.atype.btype{.sat} d, a, b, c` (PTX 3.0, any target)
         """
 class Vabsdiff4:

@@ -107,7 +107,7 @@ SUMMARIES = {
         "vadd2": "Add packed 16-bit integers, two per register; .add adds them to a third.",
         "vsub2": "Subtract packed 16-bit integers, two per register; .add adds them to a third.",
         "vavrg2": "Average packed 16-bit integers, two per register; .add adds them to a third.",
-        "vabsdiff2": "Take absolute differences of packed 16-bit integers, two per register; .add adds them to a third.",
+        "vabsdiff2": "Take absolute differences of packed 16-bit integers, two per register; .add adds a third.",
         "vmin2": "Take the minima of packed 16-bit integers, two per register; .add adds them to a third.",
         "vmax2": "Take the maxima of packed 16-bit integers, two per register; .add adds them to a third.",
         "vset2": "Compare packed 16-bit integers, two per register; .add adds them to a third.",
