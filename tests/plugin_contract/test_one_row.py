@@ -134,13 +134,14 @@ print(write_stubs(by_stub(manager().instructions_by_package()))[CORE])
 
 
 @pytest.mark.usefixtures("plugin")
-def test_its_wrapper_traces_and_the_simulator_computes_it(run: Run) -> None:
+@pytest.mark.parametrize("call", ["ptx.inst.foo.b32(d, a)", "ptx.foo(b32, d, a)"])
+def test_its_wrapper_traces_and_the_simulator_computes_it(run: Run, call: str) -> None:
     ask = """
 print(swap.ptx(N=32))
 assert (swap(x) == x.byteswap()).all() and x.any()
 assert swap.simulate(x, checks="all").findings == ()
 """
-    assert run(kernel("ptx.inst.foo.b32(d, a)", ask), PYPTX_PLUGINS="foo_plugin").count("foo.b32 ") == 1
+    assert run(kernel(call, ask), PYPTX_PLUGINS="foo_plugin").count("foo.b32 ") == 1
 
 
 @pytest.mark.usefixtures("plugin")
@@ -150,6 +151,7 @@ assert swap.simulate(x, checks="all").findings == ()
         ("ptx.inst.foo.b32(d, px)", "operand 2 of foo.b32, `%rd0`, is a .u64 register; it must be a .b32"),
         ("ptx.inst.foo.b32(d)", "foo.b32 has 1 operand; it takes 2: d, a"),
         ("ptx.inst.foo.b64(d, a)", "help: use the form foo.b32 d, a"),
+        ("ptx.foo(b64, d, a)", "ptx.foo has no form for .b64"),
     ],
 )
 def test_the_check_refuses_what_the_row_does_not_say(run: Run, call: str, said: str) -> None:

@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from pyptx_dsl.errors import MissingNamespaceError, UnknownNameError
+from pyptx_dsl.instructions.forms.wrapper import of_rows
 from pyptx_dsl.naming import to_ptx
 from pyptx_dsl.python_habits import meaning_of
 
@@ -16,14 +17,14 @@ __all__ = ["extension", "namespace"]
 
 
 def namespace(name: str, known: Sequence[str]) -> object:
-    """Return `ptx.<name>` from the plugin that provides it.
+    """Return `ptx.<name>` from the plugin that provides it, or the function of an instruction that has rows only.
 
     Raise MissingNamespaceError, with the install command, for a name of a package that is not installed, and
     UnknownNameError for an unknown name; both are AttributeErrors.
     """
     if name.startswith("_"):
         raise AttributeError(f"module 'pyptx_dsl.ptx' has no attribute {name!r}")
-    found = _provided(name)
+    found = _provided(name) or of_rows(name)
     if found is not None:
         return found
     _refuse_missing(name)

@@ -6,6 +6,7 @@ of the instruction table. The table is read on first use.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack, cast
 
 from pyptx_dsl.instructions.forms.instruction_forms import InstructionForms, Types, types_of
@@ -18,17 +19,20 @@ if TYPE_CHECKING:
 
     from pyptx_dsl.instructions.forms.row_forms import RowForm
     from pyptx_dsl.registers.register import Reg
+    from pyptx_ir.isa.rows import InstructionRow
 
 __all__ = [
     "Binary",
     "BinaryOrTernary",
     "Flags",
     "Modifiers",
+    "OfRows",
     "Quaternary",
     "Ternary",
     "Unary",
     "Wrapper",
     "keywords_of",
+    "of_rows",
 ]
 
 
@@ -190,6 +194,31 @@ class Quaternary(Wrapper):
         """Emit the instruction and return `dst`."""
         self._emit(dtype, (dst, a, b, c, d), modifiers, pred)
         return dst
+
+
+class OfRows(Wrapper):
+    """An instruction that only the instruction table has: `ptx.name(type, dst, *sources, **modifiers)`."""
+
+    def __call__(
+        self, dtype: Types, dst: Reg, *sources: object, pred: Reg | None = None, **modifiers: str | bool | None
+    ) -> Reg:
+        """Emit the instruction and return `dst`."""
+        self._emit(dtype, (dst, *sources), modifiers, pred)
+        return dst
+
+
+def of_rows(name: str) -> OfRows | None:
+    """Return the function `ptx.<name>` of an instruction that has rows, but no function of its own.
+
+    None if a form does not write its first operand, a register, and read the others, without addresses and vectors.
+    """
+    found = OfRows(name)
+    return found if found.forms and all(_is_plain(form.row) for form in found.forms) else None
+
+
+def _is_plain(row: InstructionRow) -> bool:
+    operands = row.syntax.partition(" ")[2]
+    return re.fullmatch("wr+", row.access) is not None and re.search(r"[\[|]|\{(?!,)", operands) is None
 
 
 def keywords_of(wrapper: Wrapper, words: tuple[str, ...]) -> dict[str, str | bool] | None:
