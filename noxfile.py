@@ -153,9 +153,10 @@ def types(session: nox.Session) -> None:
 
 @nox.session
 def arrows(session: nox.Session) -> None:
-    """Check the import graph against the import-linter contracts in pyproject.toml."""
+    """Check the import graph against the import-linter contracts in pyproject.toml and importlinter-sim.toml."""
     install(session, *group("arrows"))
     session.run("lint-imports", env={"PYTHONPATH": unbuilt()})
+    session.run("lint-imports", "--config", "importlinter-sim.toml")
 
 
 @nox.session

@@ -2,7 +2,7 @@
 
     python -m tools.which_tests INDEX MODULE… [--all]
 
-MODULE is a module or package: a dotted name (`pyptx_sim.checks.race.flags`) or a path. For each, prints one test of
+MODULE is a module or package: a dotted name (`pyptx_sim.rules.flags`) or a path. For each, prints one test of
 every test file, the one that executes most lines of function bodies, with their number; `--all` prints all tests. Exits
 with 1 if no test executes a module. Processes that a test starts are not measured, and the index has the share of the
 tests that `pytest --quick` selects.

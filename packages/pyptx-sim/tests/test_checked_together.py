@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from pyptx_sim import run
-from pyptx_sim.checks.asynchrony.batches import Batch, batches
-from pyptx_sim.checks.race.races import RaceChecker
 from pyptx_sim.observer import AsyncAccess, AsyncOperations, Observer
+from pyptx_sim.rules.batches import Batch, batches
+from pyptx_sim.rules.races import RaceChecker
 
 if TYPE_CHECKING:
     from pyptx_sim.findings import Finding

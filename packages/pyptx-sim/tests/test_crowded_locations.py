@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pyptx_sim import run
-from pyptx_sim.checks.race import overflow
+from pyptx_sim.shadow import overflow
 
 from .ptx_text import rules_found
 

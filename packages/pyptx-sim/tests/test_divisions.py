@@ -12,17 +12,17 @@ import pytest
 from tools.shares import full
 
 from pyptx_sim import run
-from pyptx_sim.checks.race import accesses
-from pyptx_sim.checks.race.divisions import Division
-from pyptx_sim.checks.race.shadow import Shadow, fitting
-from pyptx_sim.checks.race.tables import reach_of
+from pyptx_sim.events import reach_of
+from pyptx_sim.rules import accesses
+from pyptx_sim.shadow.divisions import Division
+from pyptx_sim.shadow.shadow import Shadow, fitting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from pyptx_sim.checks.race.tables import Reach
+    from pyptx_sim.events import Reach
     from pyptx_sim.observer import AsyncAccess, Offsets
 
 pytestmark = pytest.mark.scaled(2)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pyptx_sim.checks.race.clocks import WarpClocks
-from pyptx_sim.checks.race.entries import entries_of
-from pyptx_sim.checks.race.lane_masks import of_all_lanes, of_all_warps
-from pyptx_sim.checks.race.tables import MASK, PC, TIME, WARP
+from pyptx_sim.events import MASK, PC, TIME, WARP
+from pyptx_sim.happens_before.clocks import WarpClocks
+from pyptx_sim.happens_before.lane_masks import of_all_lanes, of_all_warps
 from pyptx_sim.machine.lanes import every_lane
+from pyptx_sim.shadow.entries import entries_of
 
 WARPS = 5
 RNG = np.random.default_rng(0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pyptx_sim import run
-from pyptx_sim.checks.race.lines import WholeLines
+from pyptx_sim.shadow.lines import WholeLines
 
 pytestmark = pytest.mark.scaled(3)
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from pyptx_sim.checks.race.races import RaceChecker
 from pyptx_sim.extension import Proxy
 from pyptx_sim.observer import AsyncAccess, AsyncOperations, Masks
+from pyptx_sim.rules.races import RaceChecker
 
 WORD, BYTES = 4, 512
 PROXIES = tuple(

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from pyptx_sim.checks.asynchrony.summaries import SEVERAL, Summary, by_last_write
-from pyptx_sim.checks.race import overflow, tables
-from pyptx_sim.checks.race.overflow import Overflow
-from pyptx_sim.checks.race.sparse import zeros
-from pyptx_sim.checks.race.tables import COLUMNS, NOBODY, TIME, WARP, Table
+from pyptx_sim.events import COLUMNS, NOBODY, TIME, WARP
+from pyptx_sim.shadow import overflow, tables
+from pyptx_sim.shadow.overflow import Overflow
+from pyptx_sim.shadow.sparse import zeros
+from pyptx_sim.shadow.summaries import SEVERAL, Summary, by_last_write
+from pyptx_sim.shadow.tables import Table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

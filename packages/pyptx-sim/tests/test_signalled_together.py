@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from pyptx_sim import run
-from pyptx_sim.checks.race.clocks import WarpClocks
-from pyptx_sim.checks.race.races import RaceChecker
+from pyptx_sim.happens_before.clocks import WarpClocks
 from pyptx_sim.observer import Observer
+from pyptx_sim.rules.races import RaceChecker
 
 if TYPE_CHECKING:
     from pyptx_sim.findings import Finding

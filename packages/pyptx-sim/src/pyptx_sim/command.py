@@ -23,7 +23,7 @@ from pyptx_ir.terminal import write
 from pyptx_ir.terminal.progress import show_progress
 from pyptx_sim import specifications
 from pyptx_sim.errors import STOPS, LaunchError, SimulationInterrupted
-from pyptx_sim.extension import examples
+from pyptx_sim.extension.registry import examples
 from pyptx_sim.kernel_runs import simulated
 from pyptx_sim.launch import Launch
 from pyptx_sim.program.lowering import lower

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from pyptx_ir.debug_info import position_of
 from pyptx_ir.renamed import former_attribute
 from pyptx_ir.syntax.source import visible
-from pyptx_sim.extension import rules
+from pyptx_sim.extension.registry import rules
 from pyptx_sim.origins import SourceLocation
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from pyptx_ir.plugins.rows import Frame
-    from pyptx_sim.extension import FindingDetails, Rule, Severity
+    from pyptx_sim.extension.rule import FindingDetails, Rule, Severity
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Unpack
 
-    from pyptx_sim.extension import AccessLayout, FindingDetails, GroupKind, Proxy
+    from pyptx_sim.extension.group import GroupKind
+    from pyptx_sim.extension.layout import AccessLayout
+    from pyptx_sim.extension.rule import FindingDetails
+    from pyptx_sim.extension.space import Proxy
     from pyptx_sim.origins import SourceLocation
 
 # Strong accesses do not race with each other if they are morally strong. "atomic": strong writes (`atom`, `red`, and

@@ -10,7 +10,7 @@ from pyptx_ir.isa.modules.counting import counted
 from pyptx_ir.reports import render
 from pyptx_ir.syntax.source import visible
 from pyptx_sim.errors import LaunchError
-from pyptx_sim.extension import rules
+from pyptx_sim.extension.registry import rules
 from pyptx_sim.reports import report_of
 
 if TYPE_CHECKING:

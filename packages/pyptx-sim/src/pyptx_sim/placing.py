@@ -11,7 +11,7 @@ import numpy as np
 
 from pyptx_sim.arrays import is_cpu_array, span_of
 from pyptx_sim.errors import LaunchError
-from pyptx_sim.extension import descriptor_of
+from pyptx_sim.extension.registry import descriptor_of
 from pyptx_sim.machine.memory.buffers import Buffer
 from pyptx_sim.machine.memory.texels import Level, Texels
 from pyptx_sim.memory import DeviceArray, check_dtype
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import Output
     from pyptx_sim.arrays import Tensor
     from pyptx_sim.device_memory import DeviceMemory
-    from pyptx_sim.extension import Descriptor
+    from pyptx_sim.extension.descriptor import Descriptor
     from pyptx_sim.machine.memory.texels import Bound
     from pyptx_sim.operation import Array
     from pyptx_sim.regions import Regions

@@ -64,7 +64,7 @@ def pyptx_commands() -> Sequence[Command]:
 def pyptx_explanations() -> Sequence[Explanation]:
     """Return the explanations of all rules of the simulator and its extensions."""
     from pyptx_ir.plugins.explanation_rows import Explanation
-    from pyptx_sim.extension import rules
+    from pyptx_sim.extension.registry import rules
 
     return tuple(
         Explanation(rule.name, "simulator", rule.severity, rule.summary, rule.help or "", rule.page)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyptx_ir.debug_info import position_of
 from pyptx_ir.reports import Position, Problem, Report, Unreadable
-from pyptx_sim.extension import rules
+from pyptx_sim.extension.registry import rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, TypeAlias
 from pyptx_ir.syntax import parse
 from pyptx_ir.syntax.nodes import Module
 from pyptx_sim.errors import LaunchError
-from pyptx_sim.extension import rules as all_rules
+from pyptx_sim.extension.registry import rules as all_rules
 from pyptx_sim.launch import Launch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from pyptx_sim.extension import Rule
+    from pyptx_sim.extension.rule import Rule
     from pyptx_sim.launch import LaunchFields
     from pyptx_sim.observer import ObserverFactory
 

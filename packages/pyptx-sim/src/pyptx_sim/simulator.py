@@ -9,9 +9,6 @@ from typing import TYPE_CHECKING
 
 from pyptx_ir.renamed import with_present_keywords
 from pyptx_sim.arguments import does_nothing, pack_arguments
-from pyptx_sim.checks.element_types import ELEMENT_TYPE, ElementTypes
-from pyptx_sim.checks.outputs import UNWRITTEN, OutputWrites, report_unwritten, unwritten_without_blocks
-from pyptx_sim.checks.race.races import RaceChecker
 from pyptx_sim.duplicates.proofs import Watched, settle
 from pyptx_sim.errors import InternalError, LaunchError, SimulationError, SimulationInterrupted
 from pyptx_sim.findings import Finding, FindingLog
@@ -26,6 +23,9 @@ from pyptx_sim.machine.view import MachineView
 from pyptx_sim.origins import SourceFrames, origins_by_module, point_at
 from pyptx_sim.program.lowering import lower
 from pyptx_sim.result import Result, Statistics
+from pyptx_sim.rules.element_types import ELEMENT_TYPE, ElementTypes
+from pyptx_sim.rules.outputs import UNWRITTEN, OutputWrites, report_unwritten, unwritten_without_blocks
+from pyptx_sim.rules.races import RaceChecker
 from pyptx_sim.run_inputs import is_exact, launches_of, observers_of, parsed_modules, rules_of
 from pyptx_sim.timeline import Recording
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pyptx_ir.terminal.progress import ProgressCallback
     from pyptx_sim.arguments import Arguments
     from pyptx_sim.duplicates.proofs import Prepare
-    from pyptx_sim.extension import Rule
+    from pyptx_sim.extension.rule import Rule
     from pyptx_sim.instructions.compiling.table import Schedule
     from pyptx_sim.launch import Launch, LaunchFields
     from pyptx_sim.machine.geometry import Configuration

@@ -24,7 +24,7 @@ import numpy as np
 
 from pyptx_ir.element_types import BY_NAME
 from pyptx_sim.errors import LaunchError
-from pyptx_sim.extension import offered
+from pyptx_sim.extension.registry import offered
 from pyptx_sim.literals import parse_literal
 from pyptx_sim.numerics.formats import HALVES
 from pyptx_sim.numerics.minifloats import MINIFLOATS, encode

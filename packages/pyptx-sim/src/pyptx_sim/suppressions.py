@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyptx_ir.suppressions import Run, SuppressionError, Suppressions
-from pyptx_sim.extension import rules
+from pyptx_sim.extension.registry import rules
 from pyptx_sim.reports import problems_of
 
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, TypeVar
 
-from .axioms import Outcome
+from pyptx_sim.happens_before.reference.axioms import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .programs import Operation, Program
+    from pyptx_sim.happens_before.reference.programs import Operation, Program
 
 T = TypeVar("T")
 

@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from pyptx_sim import run
-
-from .axioms import Outcome
+from pyptx_sim.happens_before.reference.axioms import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from pyptx_sim import Finding
-
-    from .programs import Operation, Program
+    from pyptx_sim.happens_before.reference.programs import Operation, Program
 
 Memory: TypeAlias = Literal["global", "shared"]
 

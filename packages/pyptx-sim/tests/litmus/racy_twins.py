@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Final
 
-from .programs import ThreadPosition, program
+from pyptx_sim.happens_before.reference.programs import ThreadPosition, program
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .programs import Program
+    from pyptx_sim.happens_before.reference.programs import Program
 
 THREADS, ACCESSES = 4, 12
 RELEASES: Final = (

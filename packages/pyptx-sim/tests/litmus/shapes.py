@@ -13,7 +13,7 @@ import random
 import re
 from typing import TYPE_CHECKING, Final
 
-from .programs import SCOPES
+from pyptx_sim.happens_before.reference.programs import SCOPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

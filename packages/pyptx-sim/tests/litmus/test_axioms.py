@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from .axioms import Outcome, verdicts
-from .programs import program
+from pyptx_sim.happens_before.reference.axioms import Outcome, verdicts
+from pyptx_sim.happens_before.reference.programs import program
 
 # Litmus test -> its program, forbidden combinations of the values that it reads, and some allowed combinations.
 MANUAL = {

@@ -10,16 +10,16 @@ import pytest
 from tools.shares import at_most
 
 from pyptx_sim import run
+from pyptx_sim.happens_before.reference.programs import program
 
 from .interleavings import interleaved
 from .kernels import executed, text_of
-from .programs import program
 from .shapes import BARRIERS, long_shapes, messages, mixed_scopes, random_shapes, short_shapes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from .axioms import Outcome
+    from pyptx_sim.happens_before.reference.axioms import Outcome
 
 pytestmark = pytest.mark.scaled
 

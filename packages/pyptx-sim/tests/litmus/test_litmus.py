@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 from tools.shares import at_most, full
 
-from .axioms import verdicts
+from pyptx_sim.happens_before.reference.axioms import verdicts
+from pyptx_sim.happens_before.reference.programs import program
+
 from .kernels import executed
-from .programs import program
 from .shapes import BARRIERS, OBSERVED, lanes, long_shapes, messages, mixed_scopes, random_shapes, short_shapes
 
 if TYPE_CHECKING:

@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from .axioms import verdicts
+from pyptx_sim.happens_before.reference.axioms import verdicts
+
 from .kernels import executed
 from .racy_twins import twins
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pyptx_sim.happens_before.reference.programs import Program
+
     from .kernels import Memory
-    from .programs import Program
 
 COUNT = int(os.environ.get("PYPTX_FUZZ", "20"))
 STEP = 1 if "PYPTX_FUZZ" in os.environ else 3  # one of this many schedules is tested

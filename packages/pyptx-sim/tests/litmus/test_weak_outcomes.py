@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from tools.shares import FULL
 
-from .axioms import Outcome, verdicts
+from pyptx_sim.happens_before.reference.axioms import Outcome, verdicts
+from pyptx_sim.happens_before.reference.programs import program
+
 from .kernels import executed
-from .programs import program
 
 pytestmark = pytest.mark.scaled
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from pyptx_sim.checks import RaceChecker
 from pyptx_sim.extension import Rule, explained
+from pyptx_sim.rules import RaceChecker
 
 RULES: Final = explained(
     Path(__file__).with_name("pages"),

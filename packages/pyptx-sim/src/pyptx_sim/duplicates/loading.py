@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from pyptx_ir.syntax.operands import Address, Register
-from pyptx_sim.checks.race.sparse import zeros
 from pyptx_sim.duplicates.numbers import leaf_bits, mix, name_number, reduced
 from pyptx_sim.duplicates.planes import DATA, LAUNCH, Number, Planes, where
 from pyptx_sim.duplicates.sources import source
 from pyptx_sim.instructions.memory.addresses import parameter_register, target
 from pyptx_sim.instructions.memory.transfers import order_of
 from pyptx_sim.observer import Observer
+from pyptx_sim.shadow.sparse import zeros
 from pyptx_sim.types import dtype_of
 
 if TYPE_CHECKING:

@@ -9,11 +9,12 @@ import numpy as np
 
 from pyptx_ir.syntax.operand_names import names_of
 from pyptx_ir.syntax.operands import Register
-from pyptx_sim.checks.race.lane_masks import booleans_of
-from pyptx_sim.checks.race.tables import MASK, PC, WARP
 from pyptx_sim.duplicates.selections import branching, meeting, meeting_end, selections
-from pyptx_sim.extension import InstructionSemantics, meaning_of
+from pyptx_sim.events import MASK, PC, WARP
+from pyptx_sim.extension.registry import meaning_of
+from pyptx_sim.extension.step import InstructionSemantics
 from pyptx_sim.findings import FindingLog
+from pyptx_sim.happens_before.lane_masks import booleans_of
 from pyptx_sim.instructions.compiling.carrying import Carried
 from pyptx_sim.instructions.compiling.operands import Operands
 from pyptx_sim.machine.undefined import Origin
@@ -25,15 +26,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pyptx_ir.syntax.operands import Operand
-    from pyptx_sim.checks.race.reports import Race
     from pyptx_sim.duplicates.selections import Selection
     from pyptx_sim.duplicates.slices import Slice
-    from pyptx_sim.extension import FindingDetails
+    from pyptx_sim.extension.rule import FindingDetails
     from pyptx_sim.instructions.compiling.registers import Reader
     from pyptx_sim.machine.lanes import Lanes
     from pyptx_sim.machine.scheduling.code import Action, Block, Code, Group, Terminator
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.program.program import Program
+    from pyptx_sim.rules.reports import Race
 
 __all__ = ["Following", "RacingLoads", "Uses"]
 

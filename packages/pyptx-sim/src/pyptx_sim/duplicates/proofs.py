@@ -19,12 +19,12 @@ from pyptx_sim.instructions.compiling.table import scheduled
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from pyptx_sim.checks.race.races import RaceChecker
-    from pyptx_sim.checks.race.reports import Key, Race
     from pyptx_sim.instructions.compiling.table import Schedule
     from pyptx_sim.machine.machine import Machine
     from pyptx_sim.machine.scheduling.code import Code
     from pyptx_sim.program.program import Program
+    from pyptx_sim.rules.races import RaceChecker
+    from pyptx_sim.rules.reports import Key, Race
 
     Prepare: TypeAlias = Callable[[int, Machine, RaceChecker], None]
     Rerun: TypeAlias = Callable[[Prepare], bool]

@@ -12,7 +12,8 @@ from pyptx_sim.duplicates.numbers import value_bits
 from pyptx_sim.duplicates.planes import DATA
 from pyptx_sim.duplicates.samples import SampledComparison, SampledDecision, SampledSelection, Samples
 from pyptx_sim.duplicates.sources import source
-from pyptx_sim.extension import InstructionSemantics, meaning_of
+from pyptx_sim.extension.registry import meaning_of
+from pyptx_sim.extension.step import InstructionSemantics
 from pyptx_sim.instructions.compiling.compute import parts
 from pyptx_sim.semantics.meaning import operation_of
 from pyptx_sim.types import dtype_of, packed_element

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from pyptx_ir.syntax.operands import Register
-from pyptx_sim.extension import InstructionSemantics, meaning_of
+from pyptx_sim.extension.registry import meaning_of
+from pyptx_sim.extension.step import InstructionSemantics
 from pyptx_sim.instructions.compiling.carrying import Carried
 from pyptx_sim.instructions.compiling.operands import Operands
 from pyptx_sim.instructions.control.branches import compile_bra

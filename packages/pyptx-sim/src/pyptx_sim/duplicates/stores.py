@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from pyptx_sim.checks.race.sparse import zeros
-from pyptx_sim.checks.race.tables import PC
+from pyptx_sim.events import PC
 from pyptx_sim.observer import Observer
+from pyptx_sim.shadow.sparse import zeros
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
-    from pyptx_sim.checks.race.reports import Race
     from pyptx_sim.duplicates.numbers import Numbers
     from pyptx_sim.duplicates.store_sites import StoreSite
     from pyptx_sim.machine.lanes import Lanes
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from pyptx_sim.machine.scheduling.code import Action, Block
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.observer import AccessKind, Offsets, Space, Stores
+    from pyptx_sim.rules.reports import Race
 
 __all__ = ["Relation", "StoreRelation", "StoredNumbers"]
 

@@ -15,7 +15,8 @@ from pyptx_sim.duplicates.matrix_loads import matrix_loader
 from pyptx_sim.duplicates.planes import DATA, FIXED, Number, Planes, chosen, fixed, where
 from pyptx_sim.duplicates.sampling import Sampling
 from pyptx_sim.duplicates.sources import source
-from pyptx_sim.extension import InstructionSemantics, meaning_of
+from pyptx_sim.extension.registry import meaning_of
+from pyptx_sim.extension.step import InstructionSemantics
 from pyptx_sim.instructions.compiling.compute import parts
 from pyptx_sim.instructions.compiling.operands import Operands
 from pyptx_sim.semantics.meaning import operation_of

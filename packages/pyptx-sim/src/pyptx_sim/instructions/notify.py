@@ -10,7 +10,8 @@ from pyptx_sim.machine.asynchrony.groups import COPY
 from pyptx_sim.observer import AsyncAccess, AsyncOperations
 
 if TYPE_CHECKING:
-    from pyptx_sim.extension import GroupKind, Proxy
+    from pyptx_sim.extension.group import GroupKind
+    from pyptx_sim.extension.space import Proxy
     from pyptx_sim.machine.asynchrony.copies import Copies
     from pyptx_sim.machine.lanes import IntArray
     from pyptx_sim.machine.wave import Wave

@@ -12,7 +12,7 @@ import numpy as np
 
 from pyptx_ir.isa.modules.counting import counted
 from pyptx_sim.errors import LaunchError
-from pyptx_sim.extension import WARPGROUP
+from pyptx_sim.extension.group import WARPGROUP
 from pyptx_sim.machine.lanes import WARP
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from pyptx_sim.extension import Origin
+from pyptx_sim.extension.origin import Origin
 from pyptx_sim.machine.lanes import merged
 from pyptx_sim.types import bits_dtype
 

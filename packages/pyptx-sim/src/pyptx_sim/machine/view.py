@@ -12,7 +12,7 @@ from pyptx_sim.machine.lanes import WARP
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from pyptx_sim.extension import FindingDetails
+    from pyptx_sim.extension.rule import FindingDetails
     from pyptx_sim.machine.machine import Machine
     from pyptx_sim.observer import Masks, Space
     from pyptx_sim.origins import SourceLocation

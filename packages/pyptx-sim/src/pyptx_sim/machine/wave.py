@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
     from typing import Unpack
 
-    from pyptx_sim.extension import FindingDetails, GroupKind, Space, Stall
+    from pyptx_sim.extension.group import GroupKind
+    from pyptx_sim.extension.rule import FindingDetails
+    from pyptx_sim.extension.space import Space
+    from pyptx_sim.extension.stall import Stall
     from pyptx_sim.machine.asynchrony.engine import Engine
     from pyptx_sim.machine.barriers.barriers import Barriers
     from pyptx_sim.machine.geometry import Geometry

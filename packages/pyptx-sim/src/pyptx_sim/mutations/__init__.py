@@ -6,7 +6,8 @@ found the fault, the results were wrong, or the mutant survived. A mutant that s
 gap in the trial's data, its schedules, or the simulator's rules.
 """
 
-from pyptx_sim.extension import Mutation, mutations
+from pyptx_sim.extension.mutation import Mutation
+from pyptx_sim.extension.registry import mutations
 from pyptx_sim.mutations.altered import Altered
 from pyptx_sim.mutations.mutant import Mutant, mutants
 from pyptx_sim.mutations.survey import Outcome, Verdict, survey

@@ -7,15 +7,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pyptx_ir.syntax import spell
-from pyptx_sim.extension import mutations
+from pyptx_sim.extension.registry import mutations
 from pyptx_sim.mutations.sites import sites
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from pyptx_ir.syntax.nodes import Module
-    from pyptx_sim.extension import Mutation
-    from pyptx_sim.extension.mutation import Change
+    from pyptx_sim.extension.mutation import Change, Mutation
 
 
 @dataclass(frozen=True, slots=True)

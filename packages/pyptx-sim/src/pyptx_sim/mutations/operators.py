@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from pyptx_sim.extension import Mutation, edits
+from pyptx_sim.extension import edits
+from pyptx_sim.extension.mutation import Mutation
 
 _BULK = "cp.async|reduce.bulk|async"  # matches cp.async.bulk and cp.reduce.async
 _SIGNALS = ("mbarrier.arrive|arrive_drop|expect_tx|complete_tx", "cp.async.mbarrier")

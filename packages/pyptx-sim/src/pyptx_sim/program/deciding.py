@@ -10,7 +10,7 @@ from bisect import bisect_right
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from pyptx_sim.extension import step_of
+from pyptx_sim.extension.registry import step_of
 from pyptx_sim.program.flow import successors
 from pyptx_sim.program.program import CARRY_SLOT, FRAME_SLOT, STACK_SLOT
 from pyptx_sim.program.unassigned import used_registers

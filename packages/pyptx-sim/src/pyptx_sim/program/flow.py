@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pyptx_ir.isa.check import forms_of
 from pyptx_ir.plugins.caches import until_plugins_change
 from pyptx_ir.syntax.operand_names import names_of
-from pyptx_sim.extension import step_of
+from pyptx_sim.extension.registry import step_of
 from pyptx_sim.program.program import BlockRange
 from pyptx_sim.program.scopes import LabelBinding, TargetsBinding
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from pyptx_ir.isa.patterns import Pattern
-    from pyptx_sim.extension import Converges
+    from pyptx_sim.extension.step import Converges
     from pyptx_sim.program.program import FunctionLayout, Program, Site
 
 _BRANCHES: Final = frozenset({"bra", "brx"})

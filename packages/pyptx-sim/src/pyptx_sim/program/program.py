@@ -12,7 +12,7 @@ from pyptx_ir.syntax import Source, emit, positions, spell
 from pyptx_ir.syntax.nodes import Instruction
 from pyptx_ir.syntax.operands import CallList, Pair, Register, Symbol, Vector
 from pyptx_sim.errors import ProgramError
-from pyptx_sim.extension import step_of
+from pyptx_sim.extension.registry import step_of
 from pyptx_sim.origins import SourceLocation
 from pyptx_sim.program.scopes import RegisterBinding, VectorBinding
 from pyptx_sim.program.windows import FIRST_OFFSET
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyptx_ir.plugins.rows import Frame
     from pyptx_ir.syntax.nodes import Module
     from pyptx_ir.syntax.operands import Operand
-    from pyptx_sim.extension import InstructionSemantics
+    from pyptx_sim.extension.step import InstructionSemantics
     from pyptx_sim.numerics.sampling import Sampler
     from pyptx_sim.program.scopes import Binding, Placement, Scope
 

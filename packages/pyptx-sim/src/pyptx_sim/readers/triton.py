@@ -20,7 +20,7 @@ from pyptx_ir.syntax import parse
 from pyptx_ir.syntax.nodes import Function
 from pyptx_sim.arrays import argument_of, is_cpu_array
 from pyptx_sim.errors import LaunchError
-from pyptx_sim.extension import offered
+from pyptx_sim.extension.registry import offered
 from pyptx_sim.launch import Launch
 from pyptx_sim.machine.geometry import extent_of
 from pyptx_sim.memory import DeviceArray

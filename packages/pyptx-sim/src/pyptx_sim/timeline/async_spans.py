@@ -13,7 +13,7 @@ from pyptx_sim.timeline.source_lines import ranges
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyptx_sim.extension import GroupKind
+    from pyptx_sim.extension.group import GroupKind
     from pyptx_sim.machine.asynchrony.engine import Item
     from pyptx_sim.machine.lanes import IntArray
     from pyptx_sim.observer import AsyncOperations

@@ -15,7 +15,7 @@ from pyptx_sim.machine.asynchrony.engine import Engine
 if TYPE_CHECKING:
     import numpy as np
 
-    from pyptx_sim.extension import AsyncIssue
+    from pyptx_sim.extension.item import AsyncIssue
     from pyptx_sim.findings import Finding
     from pyptx_sim.machine.asynchrony.engine import Item, Timing
     from pyptx_sim.machine.lanes import Lanes

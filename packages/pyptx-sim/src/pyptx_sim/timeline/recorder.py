@@ -14,7 +14,7 @@ from pyptx_sim.timeline.model import Arrow, Clock, Count, Mark, Point, Timeline
 from pyptx_sim.timeline.warp_tracks import WarpTracks
 
 if TYPE_CHECKING:
-    from pyptx_sim.extension import GroupKind
+    from pyptx_sim.extension.group import GroupKind
     from pyptx_sim.machine.asynchrony.engine import Item
     from pyptx_sim.machine.lanes import Lanes
     from pyptx_sim.machine.scheduling.code import Block

@@ -10,7 +10,7 @@ from pyptx_ir.debug_info import user_frame
 from pyptx_ir.reports import Position
 from pyptx_ir.syntax import positions
 from pyptx_ir.syntax.nodes import Function, Instruction, Label
-from pyptx_sim.extension import step_of
+from pyptx_sim.extension.registry import step_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

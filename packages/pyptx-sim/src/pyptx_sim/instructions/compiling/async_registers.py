@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from pyptx_sim.extension import step_of
+from pyptx_sim.extension.registry import step_of
 from pyptx_sim.instructions.turns.turn import ExecutionContext
 from pyptx_sim.program.unassigned import used_registers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-    from pyptx_sim.extension import AsyncRegisters, RegisterChecker
+    from pyptx_sim.extension.step import AsyncRegisters, RegisterChecker
     from pyptx_sim.instructions.compiling.operands import Operands
     from pyptx_sim.machine.lanes import Lanes
     from pyptx_sim.machine.scheduling.code import Action

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_sim.extension import Origin
+from pyptx_sim.extension.origin import Origin
 from pyptx_sim.instructions.compiling.registers import extension
 from pyptx_sim.machine.undefined import shadow_dtype
 from pyptx_sim.types import dtype_of, is_signed

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from pyptx_sim.extension import InstructionSemantics, meaning_of
+from pyptx_sim.extension.registry import meaning_of
+from pyptx_sim.extension.step import InstructionSemantics
 from pyptx_sim.instructions.compiling.carrying import undefined_in
 from pyptx_sim.instructions.synchronization.barriers import compile_gate
 from pyptx_sim.machine.lanes import lane_names

@@ -19,7 +19,8 @@ import numpy as np
 
 from pyptx_ir.syntax.operand_names import names_of
 from pyptx_ir.syntax.operands import Register
-from pyptx_sim.extension import InstructionSemantics, meaning_of
+from pyptx_sim.extension.registry import meaning_of
+from pyptx_sim.extension.step import InstructionSemantics
 from pyptx_sim.instructions.compiling.operands import Operands
 from pyptx_sim.instructions.compiling.registers import read_register
 from pyptx_sim.machine.lanes import WARP, pick

@@ -22,7 +22,7 @@ from pyptx_ir.syntax.operands import (
     Unified,
     Vector,
 )
-from pyptx_sim.extension import step_of
+from pyptx_sim.extension.registry import step_of
 from pyptx_sim.instructions.compiling.async_registers import checker_of
 from pyptx_sim.instructions.compiling.bound import BoundInstruction
 from pyptx_sim.instructions.compiling.carrying import Carried
@@ -50,7 +50,8 @@ if TYPE_CHECKING:
 
     from pyptx_ir.syntax.nodes import Guard
     from pyptx_ir.syntax.operands import Operand
-    from pyptx_sim.extension import AsyncRegisters, RegisterChecker, Stall
+    from pyptx_sim.extension.stall import Stall
+    from pyptx_sim.extension.step import AsyncRegisters, RegisterChecker
     from pyptx_sim.instructions.compiling.collectives import UndefinedFragments
     from pyptx_sim.instructions.memory.addresses import Target
     from pyptx_sim.instructions.turns.turn import ExecutionContext

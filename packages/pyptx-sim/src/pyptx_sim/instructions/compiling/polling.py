@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pyptx_ir.syntax.operand_names import names_of
 from pyptx_ir.syntax.operands import Address, Register, TensorAddress, Unified
-from pyptx_sim.extension import InstructionSemantics, meaning_of
+from pyptx_sim.extension.registry import meaning_of
+from pyptx_sim.extension.step import InstructionSemantics
 from pyptx_sim.instructions.compiling.operands import Operands
 from pyptx_sim.machine.scheduling.code import PollingLoop
 from pyptx_sim.machine.specials import changes, is_special, is_special_vector

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from pyptx_sim.extension import step_of
+from pyptx_sim.extension.registry import step_of
 from pyptx_sim.program.flow import converges, is_gate
 
 if TYPE_CHECKING:

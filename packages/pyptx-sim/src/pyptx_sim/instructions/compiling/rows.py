@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pyptx_sim.extension import InstructionSemantics
+from pyptx_sim.extension.step import InstructionSemantics
 from pyptx_sim.instructions.control import branches, calls, grids
 from pyptx_sim.instructions.memory import (
     addresses,
@@ -22,7 +22,7 @@ from pyptx_sim.instructions.textures import fetches, queries, surfaces
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from pyptx_sim.extension import Converges, Effect
+    from pyptx_sim.extension.step import Converges, Effect
     from pyptx_sim.instructions.compiling.operands import Operands
     from pyptx_sim.machine.scheduling.code import Action
 

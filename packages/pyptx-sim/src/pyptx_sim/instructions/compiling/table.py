@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 from pyptx_ir.isa.form_diagnostics import unknown_hint
 from pyptx_ir.syntax.operands import Register
 from pyptx_sim.errors import MissingSemantics
-from pyptx_sim.extension import InstructionSemantics, meaning_of, step_of
+from pyptx_sim.extension.registry import meaning_of, step_of
+from pyptx_sim.extension.step import InstructionSemantics
 from pyptx_sim.instructions.compiling.async_registers import touching
 from pyptx_sim.instructions.compiling.batches import compile_batches
 from pyptx_sim.instructions.compiling.carrying import guarding

@@ -17,7 +17,7 @@ from pyptx_sim.machine.lanes import WARP, pick
 from pyptx_sim.machine.memory.access import Access, LaneOffsets
 
 if TYPE_CHECKING:
-    from pyptx_sim.extension import GroupKind
+    from pyptx_sim.extension.group import GroupKind
     from pyptx_sim.instructions.compiling.operands import Operands
     from pyptx_sim.instructions.compiling.registers import Reader
     from pyptx_sim.machine.lanes import IntArray, Lanes

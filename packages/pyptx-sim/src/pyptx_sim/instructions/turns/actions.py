@@ -10,7 +10,7 @@ from pyptx_sim.machine.lanes import Lanes
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyptx_sim.extension import Stall
+    from pyptx_sim.extension.stall import Stall
     from pyptx_sim.machine.scheduling.code import Action, Group, Terminator
     from pyptx_sim.machine.wave import Wave
 

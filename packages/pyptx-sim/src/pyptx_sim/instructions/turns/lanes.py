@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from typing import Unpack
 
-    from pyptx_sim.extension import FindingDetails
+    from pyptx_sim.extension.rule import FindingDetails
     from pyptx_sim.instructions.compiling.registers import Reader, Writer
     from pyptx_sim.machine.wave import Wave
 

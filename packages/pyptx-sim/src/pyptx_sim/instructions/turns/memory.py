@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pyptx_sim.extension import Space
+    from pyptx_sim.extension.space import Space
     from pyptx_sim.instructions.compiling.carrying import Carried
     from pyptx_sim.instructions.compiling.collectives import UndefinedFragments
     from pyptx_sim.instructions.memory.addresses import Target

@@ -18,7 +18,10 @@ from pyptx_sim.observer import AsyncOperations
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator
 
-    from pyptx_sim.extension import AsyncIssue, GroupKind, Proxy, Space, Stall
+    from pyptx_sim.extension.group import GroupKind
+    from pyptx_sim.extension.item import AsyncIssue
+    from pyptx_sim.extension.space import Proxy, Space
+    from pyptx_sim.extension.stall import Stall
     from pyptx_sim.instructions.compiling.registers import Reader
     from pyptx_sim.instructions.memory.addresses import Target
     from pyptx_sim.instructions.turns.lanes import Integers, Masks

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_sim.extension import AsyncIssue
+from pyptx_sim.extension.item import AsyncIssue
 from pyptx_sim.machine.asynchrony.groups import Arrival
 from pyptx_sim.types import bits_dtype
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pyptx_sim.extension import GroupKind
+    from pyptx_sim.extension.group import GroupKind
     from pyptx_sim.machine.asynchrony.engine import Item
     from pyptx_sim.machine.lanes import IntArray
     from pyptx_sim.machine.undefined import Origin

@@ -15,14 +15,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
-from pyptx_sim.extension import AsyncIssue
+from pyptx_sim.extension.item import AsyncIssue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     import numpy as np
 
-    from pyptx_sim.extension import GroupKind
+    from pyptx_sim.extension.group import GroupKind
     from pyptx_sim.machine.asynchrony.groups import Groups
     from pyptx_sim.machine.wave import Wave
     from pyptx_sim.operation import Mask

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from pyptx_sim.extension import GroupKind
+from pyptx_sim.extension.group import GroupKind
 from pyptx_sim.machine.lanes import WARP
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyptx_ir.plugins.rows import SharedVariable
-    from pyptx_sim.extension import Space
+    from pyptx_sim.extension.space import Space
     from pyptx_sim.machine.lanes import IntArray, Lanes
     from pyptx_sim.machine.memory.buffers import Buffers
     from pyptx_sim.operation import Mask

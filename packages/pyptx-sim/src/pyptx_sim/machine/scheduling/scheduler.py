@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_sim.extension import WARPGROUP
+from pyptx_sim.extension.group import WARPGROUP
 from pyptx_sim.machine.lanes import WARP, Lanes, lane_names
 from pyptx_sim.machine.scheduling.code import Group
 from pyptx_sim.machine.scheduling.warp_splits import PASS, State

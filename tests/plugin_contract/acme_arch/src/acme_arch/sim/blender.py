@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from acme_arch.sim.vault import LINE, VAULT, WORD
-from pyptx_sim.checks import RaceChecker
 from pyptx_sim.extension import (
     AccessLayout,
     AsyncAccess,
@@ -23,6 +22,7 @@ from pyptx_sim.extension import (
     Proxy,
     Rule,
 )
+from pyptx_sim.rules import RaceChecker
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -13,8 +13,8 @@ import numpy as np
 
 from acme_arch.sim.blender import BLENDER, BLENDS, lines_at
 from acme_arch.sim.vault import LINE, VAULT, WORD
-from pyptx_sim.checks import RaceChecker
 from pyptx_sim.extension import AsyncAccess, AsyncIssue, InstructionSemantics, Proxy, Rule
+from pyptx_sim.rules import RaceChecker
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

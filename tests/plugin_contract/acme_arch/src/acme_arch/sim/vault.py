@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx_sim.checks import RaceChecker
 from pyptx_sim.extension import InstructionSemantics, Rule, Space
+from pyptx_sim.rules import RaceChecker
 
 if TYPE_CHECKING:
     from pyptx_sim.extension import Action, ExecutionContext, Operands, Stall, Terminator, Wave

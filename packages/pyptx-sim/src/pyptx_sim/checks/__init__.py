@@ -1,5 +1,0 @@
-"""Checkers of simulated runs, and the checker rules of base PTX; `RaceChecker` also reports rules of plugins."""
-
-from pyptx_sim.checks.race.races import RaceChecker
-
-__all__ = ["RaceChecker"]

@@ -1,1 +1,0 @@
-"""Race checks of asynchronous operations and mbarriers."""
