@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 FOLDERS = [*ROOT.glob("packages/pyptx-arch-*/src/*/sim"), *ROOT.glob("tests/plugin_contract/*/src/*/sim")]
 FILES = [path for folder in FOLDERS for path in folder.rglob("*.py")]
 # Modules that extensions may import besides the interface: race checker, numerics, PTX types as dtypes, errors.
-OFFERED = ("extension", "checks.RaceChecker", "numerics", "types", "errors")
+OFFERED = ("extension", "rules.RaceChecker", "numerics", "types", "errors")
 # Attributes of `Wave`, `ExecutionContext`, `Arena` (memory) that lead to internal objects and arrays of the simulator.
 INTERNAL = frozenset(
     {"_lanes", "_splits", "data", "engine", "frames", "defined", "machine", "mbarriers", "memories", "splits"}
