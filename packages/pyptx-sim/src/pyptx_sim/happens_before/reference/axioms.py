@@ -172,8 +172,8 @@ class _Events:
     @cached_property
     def strong_pairs(self) -> Relation:
         """Pairs of morally strong operations."""
-        pairs = itertools.product(range(self.size), repeat=2)
-        return _relation(self.size, (pair for pair in pairs if pair[0] != pair[1] and self.strong_pair(*pair)))
+        pairs = itertools.permutations(range(self.size), 2)
+        return _relation(self.size, (pair for pair in pairs if self.strong_pair(*pair)))
 
     def patterns(self, number: int, *, releases: bool) -> list[int]:
         """Return the first operations of a write's release patterns, or the last ones of a read's acquire patterns.

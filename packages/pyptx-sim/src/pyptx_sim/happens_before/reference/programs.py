@@ -134,7 +134,7 @@ def program(text: str) -> Program:
 def _operation(number: int, thread: int, words: list[str], bit: int) -> Operation:
     (name, *modifiers), where = words[0].split("."), "".join(words[1:])
     if words[0] == "bar.warp":
-        return Operation(number, thread, *words, "weak", "", "", bit)
+        return Operation(number, thread, words[0], "weak", "", "", bit)
     scope = modifiers.pop() if modifiers and modifiers[-1] in SCOPES else ""
     semantics = modifiers.pop() if modifiers else "weak"
     if name in ("atom", "red") and semantics == "weak":
