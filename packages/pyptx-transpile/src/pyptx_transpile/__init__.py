@@ -11,14 +11,19 @@ from pyptx_ir.front_door import late_names
 
 if TYPE_CHECKING:
     from pyptx_transpile.errors import ProofError, RuleError
-    from pyptx_transpile.planning.plan import Rewrite, RewritePlan
+    from pyptx_transpile.planning.plan import Rewrite, RewritePlan, Slot
+    from pyptx_transpile.printing.body_printer import BodyPrinter
+    from pyptx_transpile.reading.rows import Body
     from pyptx_transpile.transpiler import RejectedRewrite, Transpiled, ptx_to_python, transpile
 else:
     __getattr__, __dir__ = late_names(
         __name__,
         {
+            "Body": "reading.rows",
+            "BodyPrinter": "printing.body_printer",
             "Rewrite": "planning.plan",
             "RewritePlan": "planning.plan",
+            "Slot": "planning.plan",
             "ProofError": "errors",
             "RuleError": "errors",
             "Transpiled": "transpiler",
@@ -31,11 +36,14 @@ else:
 __tracebackhide__ = True
 
 __all__ = [
+    "Body",
+    "BodyPrinter",
     "ProofError",
     "RejectedRewrite",
     "Rewrite",
     "RewritePlan",
     "RuleError",
+    "Slot",
     "Transpiled",
     "ptx_to_python",
     "transpile",

@@ -10,10 +10,7 @@ from pyptx_transpile import Rewrite
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyptx_transpile import RewritePlan
-    from pyptx_transpile.planning.plan import Slot
-    from pyptx_transpile.printing.body_printer import BodyPrinter
-    from pyptx_transpile.reading.rows import Body
+    from pyptx_transpile import Body, BodyPrinter, RewritePlan, Slot
 
 
 def find(body: Body, _plan: RewritePlan) -> Iterator[Rewrite]:
