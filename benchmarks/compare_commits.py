@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -57,7 +58,7 @@ class Tree:
         sources = [str(path) for path in root.glob("packages/*/src") if path.parent.name != "pyptx-launch"]
         paths = os.pathsep.join([str(root), str(root / "benchmarks"), *sources])
         serving = f"import sys; sys.path.append({str(ROOT / 'benchmarks')!r}); import compare_commits as it; it.serve()"
-        settings = os.environ | {"PYTHONPATH": paths, "OPENBLAS_NUM_THREADS": "1"}
+        settings = os.environ | {"PYTHONPATH": paths, "OPENBLAS_NUM_THREADS": "1"} | plugins_of(root)
         command = [sys.executable, "-c", serving]
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(command, cwd=root, env=settings, text=True, stdin=pipe, stdout=pipe)
@@ -79,6 +80,14 @@ class Tree:
         if not line:
             sys.exit("a process has exited; its error is above")
         return line.rstrip("\n")
+
+
+def plugins_of(root: Path) -> dict[str, str]:
+    """Return environment variables that load the plugins of a checkout only: another commit may have other packages."""
+    paths = (path for path in root.glob("packages/*/pyproject.toml") if path.parent.name != "pyptx-ir")  # always loaded
+    tables = (tomllib.loads(path.read_text(encoding="utf-8")) for path in paths)
+    names = [name for table in tables for name in table["project"].get("entry-points", {}).get("pyptx", {}).values()]
+    return {"PYPTX_DISABLE_PLUGIN_AUTOLOAD": "1", "PYPTX_PLUGINS": ",".join(names)}
 
 
 @contextmanager
