@@ -176,7 +176,7 @@ def drawn(seed: int) -> tuple[Counting, Weakness]:
         f"atom.acq_rel.{chance.choice(scopes)}.global.exch.b32 %r7, [%rd3+320], %r1;",
     )
     # A barrier, too, orders the words that are stored by the threads for which one thread arrives.
-    unit = {"thread": 1, "warp": 32, "block": threads}[arrives]
+    unit = {"thread": 1, "warp": min(32, threads), "block": threads}[arrives]
     waits = chance.choice(("all", "all", "last") if arrives == "thread" else ("all", "arriving", "last"))
     many = arrives == "thread" and blocks * threads > 80  # accesses by all threads race in pairs if they are weakened
     rounds = 1 if waits == "last" or many else chance.choice((1, 1, 2))
